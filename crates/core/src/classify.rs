@@ -1,0 +1,479 @@
+//! Per-turn classification in the `default` profile (SPEC-028 §5): detect, resolve, file, then decide (G-16).
+
+use std::sync::OnceLock;
+
+use crate::blend::Blend;
+use crate::config::{Settings, Thresholds};
+use crate::intent::{Intent, Novelty};
+use crate::model::{self, Linear};
+use crate::references::{Context, Reason, Reference, ReferenceType, Target, resolve_references};
+use crate::text::{Class, Pack, PhraseKind, Tag, Text};
+use crate::threads::{Decision, Evidence, ThreadEvent, Threads, assign};
+use crate::turn_log::{Role, TurnLog, content_terms};
+
+/// Where similarities came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SimilaritySource {
+    /// Vectors.
+    Embedding,
+    /// Shared words and letters.
+    Lexical,
+    /// Nothing to compare.
+    #[default]
+    None,
+}
+
+impl SimilaritySource {
+    /// All sources.
+    pub const ALL: [Self; 3] = [Self::Embedding, Self::Lexical, Self::None];
+
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Embedding => "embedding",
+            Self::Lexical => "lexical",
+            Self::None => "none",
+        }
+    }
+}
+
+/// What a turn asks for once references and ellipsis are filled in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Query {
+    /// Turns whose terms and vectors it carries.
+    pub turns: Vec<u32>,
+    /// Content words: the turn's own, then those it carries.
+    pub terms: Vec<u32>,
+}
+
+/// What is known of a turn before anything is packed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Classification {
+    /// What the user wants.
+    pub intent: Intent,
+    /// In [0, 1].
+    pub confidence: f32,
+    /// Why.
+    pub reason: Reason,
+    /// What it points at.
+    pub references: Vec<Reference>,
+    /// It is incomplete and completed from the log.
+    pub ellipsis: bool,
+    /// The turn it answers or extends.
+    pub carries_over: Option<u32>,
+    /// It cannot be understood without the log.
+    pub context_dependent: bool,
+    /// It asks for a piece of writing.
+    pub document_request: bool,
+    /// Where it is filed.
+    pub thread: Decision,
+    /// Tier weights.
+    pub blend: Blend,
+    /// Tier P's novelty policy.
+    pub novelty: Novelty,
+    /// Largest calibrated similarity to the active thread's turns.
+    pub similarity: f32,
+    /// Where similarities came from.
+    pub source: SimilaritySource,
+    /// Index of the marker pack.
+    pub locale: u16,
+    /// What to search for.
+    pub query: Query,
+    /// Content words of the turn itself.
+    pub terms: Vec<u32>,
+}
+
+/// What classification reads.
+#[derive(Debug)]
+pub struct Input<'a> {
+    /// References are resolved against this.
+    pub context: Context<'a>,
+    /// Threads of the session.
+    pub threads: &'a Threads,
+    /// Calibrated similarity to each turn, by position; empty without.
+    pub calibrated: &'a [f32],
+    /// Where similarities came from.
+    pub source: SimilaritySource,
+    /// The marker pack in use.
+    pub pack: &'a Pack,
+    /// Speaker of the turn.
+    pub speaker: u16,
+    /// How close the turn is to the pack's exemplars of a request to clarify; 0 when unknown.
+    pub clarify_exemplar: f32,
+}
+
+/// Names of the numbers intents are decided on.
+pub const INTENT_FEATURES: [&str; 48] = [
+    "reference.entity",
+    "reference.turn",
+    "reference.ordinal",
+    "reference.action",
+    "reference.best",
+    "reference.unresolved",
+    "reference.pronoun-only",
+    "phrase.clarify",
+    "phrase.challenge",
+    "phrase.continue",
+    "phrase.follow-up",
+    "phrase.answer",
+    "phrase.return",
+    "phrase.digress",
+    "phrase.said",
+    "phrase.clarify-short",
+    "phrase.continue-short",
+    "exemplar.clarify",
+    "question",
+    "words",
+    "short",
+    "long",
+    "opens.interjection",
+    "opens.request",
+    "opens.wh",
+    "opens.conjunction",
+    "opens.negation",
+    "opens.first",
+    "verb",
+    "sentences",
+    "similarity.active",
+    "similarity.last-answer",
+    "similarity.last-user",
+    "overlap.last-user",
+    "overlap.last-answer",
+    "unseen",
+    "answers-question",
+    "ellipsis",
+    "thread.new",
+    "thread.resume",
+    "thread.stay",
+    "log.first",
+    "log.length",
+    "names",
+    "tool",
+    "repeat.last-user",
+    "additive",
+    "no-content",
+];
+
+/// The four intents a model tells apart; tool references are decided by what they resolved to.
+pub const MODELLED: [Intent; 4] = [Intent::Explore, Intent::DrillDown, Intent::Clarify, Intent::Continue];
+
+/// Share of `terms` that stand in `turn`.
+fn overlap(terms: &[u32], turn: Option<&crate::turn_log::Turn>) -> f32 {
+    match turn {
+        Some(turn) if !terms.is_empty() => terms.iter().filter(|term| turn.terms.contains(term)).count() as f32 / terms.len() as f32,
+        _ => 0.0,
+    }
+}
+
+/// Words of a turn that later steps ask about again and again.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    words: usize,
+    finite: bool,
+    answers_question: bool,
+}
+
+impl Form {
+    fn of(text: &Text, log: &TurnLog) -> Self {
+        Self {
+            words: text.words().len(),
+            finite: text.words().iter().any(|w| w.tag == Tag::Verb || w.class.has(Class::BE.or(Class::AUXILIARY))),
+            answers_question: log.turns().last().is_some_and(|turn| turn.role == Role::Assistant && turn.question),
+        }
+    }
+}
+
+/// Names of the numbers that tell whether a turn is elliptical, and whether it depends on the log.
+pub const DEPENDENCE_FEATURES: [&str; 30] = [
+    "words",
+    "short",
+    "finite",
+    "question",
+    "answers-question",
+    "phrase.follow-up",
+    "phrase.answer",
+    "phrase.continue",
+    "phrase.clarify",
+    "phrase.action",
+    "opens.conjunction",
+    "opens.interjection",
+    "opens.wh",
+    "opens.preposition",
+    "opens.request",
+    "reference.best",
+    "reference.count",
+    "no-content",
+    "content",
+    "unseen",
+    "names",
+    "similarity.active",
+    "similarity.last-answer",
+    "additive",
+    "other",
+    "compare",
+    "first-person",
+    "log.first",
+    "wh-without-noun",
+    "sentences",
+];
+
+/// The numbers behind ellipsis and context dependence.
+pub fn dependence_features(input: &Input<'_>, references: &[Reference], terms: &[u32]) -> [f32; DEPENDENCE_FEATURES.len()] {
+    let flag = |holds: bool| f32::from(u8::from(holds));
+    let (text, log) = (input.context.text, input.context.log);
+    let words = text.words();
+    let form = Form::of(text, log);
+    let first = words.first().copied().unwrap_or_default();
+    let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
+    let leading = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 2));
+    let any = |class: Class| flag(words.iter().any(|w| w.class.has(class)));
+    let best = references.iter().filter(|r| r.target.is_some()).map(|r| r.confidence).fold(0.0, f32::max);
+    let unseen = if terms.is_empty() { 0.0 } else { terms.iter().filter(|t| log.frequency(**t) == 0).count() as f32 / terms.len() as f32 };
+    [
+        (form.words as f32).ln_1p() / 4.0,
+        flag(form.words <= 4),
+        flag(form.finite),
+        flag(text.is_question()),
+        flag(form.answers_question),
+        leading(PhraseKind::FollowUp),
+        leading(PhraseKind::Answer),
+        leading(PhraseKind::Continue),
+        phrase(PhraseKind::Clarify),
+        phrase(PhraseKind::Action),
+        flag(first.class.has(Class::CONJUNCTION)),
+        flag(first.class.has(Class::INTERJECTION)),
+        flag(first.class.has(Class::WH)),
+        flag(first.class.has(Class::PREPOSITION)),
+        flag(first.class.has(Class::REQUEST)),
+        best,
+        references.len().min(3) as f32 / 3.0,
+        flag(terms.is_empty()),
+        terms.len().min(8) as f32 / 8.0,
+        unseen,
+        words.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count().min(3) as f32 / 3.0,
+        active_similarity(input),
+        similarity_to(input, Role::Assistant),
+        any(Class::ADDITIVE),
+        any(Class::OTHER),
+        any(Class::COMPARE),
+        any(Class::FIRST.or(Class::POSSESSIVE_FIRST)),
+        flag(log.is_empty()),
+        flag(first.class.has(Class::WH) && terms.len() <= 1),
+        f32::from(text.sentences().min(4)) / 4.0,
+    ]
+}
+
+fn active_similarity(input: &Input<'_>) -> f32 {
+    let Some(active) = input.threads.active(input.speaker) else { return 0.0 };
+    let turns = input.context.log.turns();
+    input.calibrated.iter().zip(turns).filter(|(_, turn)| turn.thread == active && turn.role == Role::User).map(|(s, _)| *s).fold(0.0, f32::max)
+}
+
+fn similarity_to(input: &Input<'_>, role: Role) -> f32 {
+    let turns = input.context.log.turns();
+    turns.iter().rposition(|turn| turn.role == role).and_then(|at| input.calibrated.get(at).copied()).unwrap_or(0.0)
+}
+
+/// The numbers behind the intent.
+pub fn intent_features(input: &Input<'_>, references: &[Reference], terms: &[u32], ellipsis: f32, thread: Decision) -> [f32; INTENT_FEATURES.len()] {
+    let flag = |holds: bool| f32::from(u8::from(holds));
+    let (text, log) = (input.context.text, input.context.log);
+    let words = text.words();
+    let form = Form::of(text, log);
+    let first = words.first().copied().unwrap_or_default();
+    let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
+    let resolved = |kind: ReferenceType| references.iter().filter(|r| r.kind == kind && r.target.is_some()).map(|r| r.confidence).fold(0.0, f32::max);
+    let best = references.iter().filter(|r| r.target.is_some()).map(|r| r.confidence).fold(0.0, f32::max);
+    let last_user = log.last(Role::User);
+    let last_answer = log.last(Role::Assistant);
+    let overlap_user = overlap(terms, last_user);
+    let unseen = if terms.is_empty() { 0.0 } else { terms.iter().filter(|t| log.frequency(**t) == 0).count() as f32 / terms.len() as f32 };
+    let short = form.words <= 6;
+    let pronoun_only = !references.is_empty() && references.iter().all(|r| r.span.len() <= 5);
+    [
+        resolved(ReferenceType::Entity),
+        resolved(ReferenceType::Turn),
+        resolved(ReferenceType::Ordinal),
+        resolved(ReferenceType::Action),
+        best,
+        flag(references.iter().any(|r| r.target.is_none())),
+        flag(pronoun_only),
+        phrase(PhraseKind::Clarify),
+        phrase(PhraseKind::Challenge),
+        phrase(PhraseKind::Continue),
+        phrase(PhraseKind::FollowUp),
+        phrase(PhraseKind::Answer),
+        phrase(PhraseKind::Return),
+        phrase(PhraseKind::Digress),
+        phrase(PhraseKind::Said),
+        phrase(PhraseKind::Clarify) * flag(form.words <= 12),
+        phrase(PhraseKind::Continue) * flag(short),
+        input.clarify_exemplar,
+        flag(text.is_question()),
+        (form.words as f32).ln_1p() / 4.0,
+        flag(form.words <= 4),
+        flag(form.words > 25),
+        flag(first.class.has(Class::INTERJECTION)),
+        flag(first.class.has(Class::REQUEST)),
+        flag(first.class.has(Class::WH)),
+        flag(first.class.has(Class::CONJUNCTION)),
+        flag(words.iter().take(3).any(|w| w.class.has(Class::NEGATION)) || text.stem(&first) == "no"),
+        flag(first.class.has(Class::FIRST)),
+        flag(form.finite),
+        f32::from(text.sentences().min(4)) / 4.0,
+        active_similarity(input),
+        similarity_to(input, Role::Assistant),
+        similarity_to(input, Role::User),
+        overlap_user,
+        overlap(terms, last_answer),
+        unseen,
+        flag(form.answers_question),
+        ellipsis,
+        flag(thread.event == ThreadEvent::New),
+        flag(thread.event == ThreadEvent::Resume),
+        flag(matches!(thread.event, ThreadEvent::Stay | ThreadEvent::Join)),
+        flag(log.is_empty()),
+        (log.len() as f32).ln_1p() / 5.0,
+        words.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count().min(3) as f32 / 3.0,
+        resolved(ReferenceType::Tool),
+        flag(overlap_user > 0.6 && terms.len() >= 2),
+        flag(words.iter().any(|w| w.class.has(Class::ADDITIVE))),
+        flag(terms.is_empty()),
+    ]
+}
+
+struct Models {
+    ellipsis: Linear,
+    context: Linear,
+    intents: [Linear; 4],
+}
+
+fn models() -> &'static Models {
+    static MODELS: OnceLock<Models> = OnceLock::new();
+    MODELS.get_or_init(|| Models {
+        ellipsis: model::linear("ellipsis", &DEPENDENCE_FEATURES),
+        context: model::linear("context", &DEPENDENCE_FEATURES),
+        intents: MODELLED.map(|intent| model::linear(&format!("intent.{}", intent.name()), &INTENT_FEATURES)),
+    })
+}
+
+/// Classifies a turn: references, ellipsis, thread, intent, blend and query, in this order.
+pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
+    let text = input.context.text;
+    let terms = content_terms(text);
+    let references = resolve_references(&input.context);
+    let empty = input.context.log.is_empty();
+    let dependence = dependence_features(input, &references, &terms);
+    let ellipsis = if empty { 0.0 } else { models().ellipsis.probability(&dependence) };
+    let context_dependent = !empty && models().context.probability(&dependence) > model::threshold("context");
+    let thread = file(input, &references, &terms, context_dependent, settings.thresholds);
+    let (intent, confidence, reason) = decide(input, &references, &terms, ellipsis, thread);
+    let ellipsis = ellipsis > model::threshold("ellipsis");
+    let carries_over = (ellipsis || context_dependent && references.iter().all(|r| r.target.is_none())).then(|| carried(input)).flatten();
+    let query = query(&references, carries_over, &terms, input.context.log);
+    Classification {
+        intent,
+        confidence,
+        reason,
+        ellipsis,
+        carries_over,
+        context_dependent,
+        document_request: document_request(text),
+        thread,
+        blend: settings.blend(intent),
+        novelty: intent.novelty(),
+        similarity: active_similarity(input),
+        source: input.source,
+        locale: input.pack.index(),
+        query,
+        references,
+        terms,
+    }
+}
+
+fn file(input: &Input<'_>, references: &[Reference], terms: &[u32], dependent: bool, thresholds: Thresholds) -> Decision {
+    let evidence = Evidence { text: input.context.text, log: input.context.log, similarities: input.calibrated, references, terms, dependent, speaker: input.speaker };
+    assign(input.threads, &evidence, thresholds)
+}
+
+/// The intent, its probability and the reason (G-10 … G-13, G-16, G-17, G-22).
+fn decide(input: &Input<'_>, references: &[Reference], terms: &[u32], ellipsis: f32, thread: Decision) -> (Intent, f32, Reason) {
+    if references.iter().any(|r| matches!(r.target, Some(Target::Scratch(_)))) {
+        return (Intent::ToolReference, references.iter().map(|r| r.confidence).fold(0.0, f32::max), Reason::ToolNamed);
+    }
+    if input.context.log.is_empty() {
+        return (Intent::Explore, 1.0, Reason::FirstTurn);
+    }
+    let features = intent_features(input, references, terms, ellipsis, thread);
+    let scores = models().intents.each_ref().map(|model| model.score(&features));
+    let (best, probability) = softmax_best(scores);
+    let intent = MODELLED[best];
+    (intent, probability, why(intent, input, thread, ellipsis))
+}
+
+fn softmax_best(scores: [f32; 4]) -> (usize, f32) {
+    let top = scores.iter().copied().fold(f32::MIN, f32::max);
+    let sum: f32 = scores.iter().map(|s| (s - top).exp()).sum();
+    let best = scores.iter().position(|s| *s >= top).unwrap_or(0);
+    (best, 1.0 / sum)
+}
+
+fn why(intent: Intent, input: &Input<'_>, thread: Decision, ellipsis: f32) -> Reason {
+    let text = input.context.text;
+    match intent {
+        Intent::Explore => Reason::NewSubject,
+        Intent::DrillDown => Reason::ReferenceResolved,
+        Intent::Clarify if text.phrase(PhraseKind::Challenge).is_some() => Reason::Challenged,
+        Intent::Clarify => Reason::ClarifyAsked,
+        Intent::ToolReference => Reason::ToolNamed,
+        Intent::Continue if text.phrase(PhraseKind::Continue).is_some() => Reason::ContinueAsked,
+        Intent::Continue if thread.event == ThreadEvent::Resume => Reason::Resumed,
+        Intent::Continue if Form::of(text, input.context.log).answers_question => Reason::AnswersQuestion,
+        Intent::Continue if ellipsis > 0.5 => Reason::Elliptical,
+        Intent::Continue => Reason::SameSubject,
+    }
+}
+
+/// The turn an incomplete one answers or extends: the question just asked, else the user's turn before.
+fn carried(input: &Input<'_>) -> Option<u32> {
+    let turns = input.context.log.turns();
+    let last = turns.last()?;
+    if last.role == Role::Assistant && (last.question || turns.len() < 2) {
+        return Some(last.id);
+    }
+    let user = input.context.log.last(Role::User)?;
+    Some(user.id)
+}
+
+/// "write me a guide about …": a verb of writing whose object is a piece of writing (G-51).
+fn document_request(text: &Text) -> bool {
+    let words = text.words();
+    let Some(verb) = words.iter().position(|w| w.class.has(Class::WRITE) && (w.tag != Tag::Function)) else { return false };
+    words[verb + 1..].iter().take(8).take_while(|w| w.sentence == words[verb].sentence).any(|w| w.class.has(Class::DOCUMENT) && !w.class.has(Class::POSSESSIVE_SECOND))
+}
+
+/// The turn's own words, then those of what it points at or extends.
+fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log: &TurnLog) -> Query {
+    /// An antecedent lends its rarest words, not its whole text.
+    const LENT: usize = 12;
+    let mut turns: Vec<u32> = Vec::new();
+    let targets = references.iter().filter_map(|r| match r.target {
+        Some(Target::Turn(id)) => Some(id),
+        _ => None,
+    });
+    for id in targets.chain(carries_over) {
+        if !turns.contains(&id) {
+            turns.push(id);
+        }
+    }
+    let mut all = terms.to_vec();
+    for id in &turns {
+        let Some(turn) = log.get(*id) else { continue };
+        let mut lent: Vec<u32> = turn.terms.iter().copied().filter(|term| !all.contains(term)).collect();
+        if turn.role == Role::Assistant {
+            lent.sort_by(|a, b| log.frequency(*b).cmp(&log.frequency(*a)));
+        }
+        all.extend(lent.into_iter().take(LENT));
+    }
+    Query { turns, terms: all }
+}

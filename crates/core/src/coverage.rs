@@ -1,0 +1,65 @@
+//! What a conversation has covered (G-8): one entry an answer, with the vector of the question it answered.
+
+use serde::{Deserialize, Serialize};
+
+use crate::knowledge::NgramGuard;
+use crate::turn_log::TurnLog;
+
+/// Entries kept; the oldest go first.
+const MOST: usize = 256;
+
+/// The coverage set of a session.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Coverage {
+    /// User turn and depth weight (R024-9).
+    entries: Vec<(u32, f32)>,
+    ngrams: NgramGuard,
+}
+
+impl Coverage {
+    /// Records that `answer` answered the user turn `turn`.
+    pub fn add(&mut self, turn: u32, answer: &str) {
+        self.entries.push((turn, depth(answer)));
+        if self.entries.len() > MOST {
+            self.entries.remove(0);
+        }
+        self.ngrams.add(answer);
+    }
+
+    /// Forgets a turn.
+    pub fn remove(&mut self, turn: u32) {
+        self.entries.retain(|(covered, _)| *covered != turn);
+    }
+
+    /// 6-grams of the answers (R024-10).
+    pub fn ngrams(&self) -> &NgramGuard {
+        &self.ngrams
+    }
+
+    /// The weighted mean of the covered vectors: coverage of a fact is its dot product with it (R024-2). `None` when
+    /// nothing is covered (R024-8).
+    pub fn mean(&self, log: &TurnLog) -> Option<Vec<f32>> {
+        let mut mean = vec![0.0; log.dimensions()];
+        let mut total = 0.0;
+        for (position, weight) in self.entries.iter().filter_map(|(turn, weight)| log.position(*turn).map(|at| (at, weight))) {
+            total += weight;
+            for (sum, value) in mean.iter_mut().zip(log.vector(position)) {
+                *sum += weight * value;
+            }
+        }
+        (total > 0.0 && !mean.is_empty()).then(|| {
+            mean.iter_mut().for_each(|value| *value /= total);
+            mean
+        })
+    }
+}
+
+/// Depth by length (R024-9, G-8): a sentence is marginal, a page is thorough.
+fn depth(answer: &str) -> f32 {
+    match answer.split_whitespace().count() {
+        0..=8 => 0.15,
+        9..=40 => 0.40,
+        41..=150 => 0.70,
+        _ => 0.90,
+    }
+}

@@ -1,0 +1,286 @@
+//! Packing: budgets, redistribution and the primacy-recency sandwich (SPEC-028 §2.2, SPEC-003 phases, G-1 … G-5, G-35, G-44).
+
+use crate::blend::{Blend, Tier, shares};
+use crate::references::Reason;
+
+/// What an item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemKind {
+    /// A turn of the log, by id.
+    Turn,
+    /// A fact, by index in its knowledge base.
+    Fact,
+    /// A scratch entry, by ordinal.
+    Scratch,
+    /// The Active Thread Summary, by thread ordinal.
+    Summary,
+}
+
+/// Something that could be packed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// Its tier.
+    pub tier: Tier,
+    /// What it is.
+    pub kind: ItemKind,
+    /// Turn id, fact index, scratch ordinal or thread ordinal.
+    pub id: u32,
+    /// In [0, 1] within its tier.
+    pub score: f32,
+    /// Tokens as rendered, overhead included.
+    pub tokens: u32,
+    /// Must be packed (G-35).
+    pub pinned: bool,
+    /// Why it is a candidate.
+    pub reason: Reason,
+}
+
+/// A packed item; `tokens` may be fewer than its candidate's when it was cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packed {
+    /// Position among the candidates.
+    pub candidate: usize,
+    /// Tokens granted.
+    pub tokens: u32,
+    /// Fewer than it wanted.
+    pub cut: bool,
+}
+
+/// What was packed and what was not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Packing {
+    /// Packed items, by tier, then score.
+    pub packed: Vec<Packed>,
+    /// Candidates left out, with the reason.
+    pub left: Vec<(usize, Reason)>,
+    /// Tokens spent by tier.
+    pub spent: [u32; 3],
+}
+
+/// Packs candidates into `budget` tokens. Pinned ones come first and may borrow what other tiers do not need; then each
+/// tier fills its share in score order, skipping what does not fit (R003-8); then unused tokens go to tiers that still
+/// have candidates, by nominal weight, until nothing moves (G-5). Never exceeds the budget.
+pub fn pack(candidates: &[Candidate], budget: u32, blend: Blend) -> Packing {
+    let weights = blend.weights();
+    let share = shares(budget, weights);
+    let mut state = State { candidates, taken: vec![false; candidates.len()], packing: Packing::default() };
+    state.pinned(budget, share);
+    let order = ranked(candidates);
+    for tier in Tier::ALL {
+        // A share already overdrawn by pinned items is empty, not negative.
+        let room = share[tier as usize].saturating_sub(state.packing.spent[tier as usize]).min(state.left(budget));
+        state.fill(&order, tier, room);
+    }
+    while state.redistribute(&order, budget, weights) {}
+    state.finish(budget, share)
+}
+
+/// Candidates by score, then pinned order of arrival: a total order (G-65).
+fn ranked(candidates: &[Candidate]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..candidates.len()).collect();
+    order.sort_by(|a, b| candidates[*b].score.total_cmp(&candidates[*a].score).then(a.cmp(b)));
+    order
+}
+
+struct State<'a> {
+    candidates: &'a [Candidate],
+    taken: Vec<bool>,
+    packing: Packing,
+}
+
+impl State<'_> {
+    fn left(&self, budget: u32) -> u32 {
+        budget - self.packing.spent.iter().sum::<u32>()
+    }
+
+    fn take(&mut self, at: usize, tokens: u32) {
+        let candidate = &self.candidates[at];
+        self.taken[at] = true;
+        self.packing.spent[candidate.tier as usize] += tokens;
+        self.packing.packed.push(Packed { candidate: at, tokens, cut: tokens < candidate.tokens });
+    }
+
+    /// Pinned items whole if they fit in their share plus what the other tiers leave, else cut evenly, oldest first.
+    fn pinned(&mut self, budget: u32, share: [u32; 3]) {
+        /// Below this a cut item says nothing.
+        const LEAST: u32 = 8;
+        let wanted = |tier: Tier| self.candidates.iter().filter(|c| c.tier == tier).map(|c| u64::from(c.tokens)).sum::<u64>();
+        let unused = Tier::ALL.map(|tier| u64::from(share[tier as usize]).saturating_sub(wanted(tier)) as u32);
+        for tier in Tier::ALL {
+            let borrowed: u32 = Tier::ALL.iter().filter(|other| **other != tier).map(|other| unused[*other as usize]).sum();
+            let mut room = (share[tier as usize] + borrowed).min(self.left(budget));
+            let pins: Vec<usize> = (0..self.candidates.len()).filter(|at| self.candidates[*at].pinned && self.candidates[*at].tier == tier).collect();
+            for (n, at) in pins.iter().enumerate() {
+                let remaining: u32 = pins[n..].iter().map(|p| self.candidates[*p].tokens).fold(0, u32::saturating_add);
+                let fair = if remaining <= room { room } else { room / (pins.len() - n) as u32 };
+                let tokens = self.candidates[*at].tokens.min(fair);
+                if tokens == self.candidates[*at].tokens || tokens >= LEAST {
+                    self.take(*at, tokens);
+                    room -= tokens;
+                }
+            }
+        }
+    }
+
+    /// Fills `room` tokens with candidates of a tier; true when one was packed.
+    fn fill(&mut self, order: &[usize], tier: Tier, mut room: u32) -> bool {
+        let mut moved = false;
+        for at in order {
+            let candidate = &self.candidates[*at];
+            if candidate.tier == tier && !self.taken[*at] && candidate.tokens <= room {
+                room -= candidate.tokens;
+                self.take(*at, candidate.tokens);
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// One round of handing unused tokens to tiers that still have candidates; true when something was packed.
+    fn redistribute(&mut self, order: &[usize], budget: u32, weights: [f64; 3]) -> bool {
+        let left = self.left(budget);
+        let open = |tier: Tier| (0..self.candidates.len()).any(|at| self.candidates[at].tier == tier && !self.taken[at] && self.candidates[at].tokens <= left);
+        let hungry = Tier::ALL.map(|tier| if open(tier) { weights[tier as usize] } else { 0.0 });
+        let extra = shares(left, hungry);
+        let mut moved = false;
+        for tier in Tier::ALL {
+            moved |= extra[tier as usize] > 0 && self.fill(order, tier, extra[tier as usize]);
+        }
+        if !moved {
+            // Shares of the rest may each be too small for what would fit alone: the heaviest tier gets it all.
+            let heaviest = Tier::ALL.into_iter().filter(|tier| hungry[*tier as usize] > 0.0).max_by(|a, b| hungry[*a as usize].total_cmp(&hungry[*b as usize]));
+            moved = heaviest.is_some_and(|tier| self.fill(order, tier, left));
+        }
+        moved
+    }
+
+    fn finish(mut self, budget: u32, share: [u32; 3]) -> Packing {
+        let left = self.left(budget);
+        for at in (0..self.candidates.len()).filter(|at| !self.taken[*at]) {
+            let candidate = &self.candidates[at];
+            let reason = if candidate.tokens > left && candidate.tokens <= share[candidate.tier as usize] { Reason::OverShare } else { Reason::OverBudget };
+            self.packing.left.push((at, reason));
+        }
+        self.packing
+    }
+}
+
+/// The sandwich over units given by score in [0, 1], best first: best, second, supporting, important, the remaining
+/// critical ones with the strongest last (G-1). Returns positions in rendering order: a permutation.
+pub fn sandwich(scores: &[f32]) -> Vec<usize> {
+    let (critical, important, supporting) = classes(scores);
+    let mut order: Vec<usize> = critical.iter().copied().take(2).collect();
+    order.extend(supporting);
+    order.extend(important);
+    order.extend(critical.iter().skip(2).rev());
+    order
+}
+
+/// SPEC-003's own order, its defects mended only where they lose or repeat an item: first, last, supporting, important,
+/// the critical ones between (G-1, `literal`).
+pub fn sandwich_literal(scores: &[f32]) -> Vec<usize> {
+    let (critical, important, supporting) = classes(scores);
+    let mut order = Vec::with_capacity(scores.len());
+    order.extend(critical.first());
+    order.extend(critical.iter().skip(1).last());
+    order.extend(supporting);
+    order.extend(important);
+    order.extend(critical.iter().skip(1).take(critical.len().saturating_sub(2)));
+    order
+}
+
+/// Critical ≥ 0.80, important ≥ 0.50, supporting below (R003-9), each best first.
+fn classes(scores: &[f32]) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+    let (critical, rest): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|at| scores[*at] >= 0.80);
+    let (important, supporting) = rest.into_iter().partition(|at| scores[*at] >= 0.50);
+    (critical, important, supporting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intent::Intent;
+    use proptest::prelude::*;
+
+    fn candidate(tier: Tier, score: f32, tokens: u32, pinned: bool) -> Candidate {
+        Candidate { tier, kind: ItemKind::Turn, id: 0, score, tokens, pinned, reason: Reason::Recent }
+    }
+
+    #[test]
+    fn a_small_item_is_packed_past_a_large_one() {
+        let packing = pack(&[candidate(Tier::P, 0.9, 400, false), candidate(Tier::P, 0.5, 10, false)], 40, Blend::of(Intent::Explore));
+        assert_eq!(packing.packed.iter().map(|p| p.candidate).collect::<Vec<_>>(), [1]);
+        assert_eq!(packing.left, [(0, Reason::OverBudget)]);
+    }
+
+    #[test]
+    fn unused_shares_go_where_candidates_are() {
+        let packing = pack(&[candidate(Tier::C, 0.9, 90, false)], 100, Blend::of(Intent::Explore));
+        assert_eq!(packing.spent, [0, 90, 0]);
+    }
+
+    #[test]
+    fn pinned_items_borrow_then_are_cut_never_dropped() {
+        let pins = [candidate(Tier::C, 1.0, 300, true), candidate(Tier::C, 1.0, 300, true), candidate(Tier::P, 0.9, 20, false)];
+        let packing = pack(&pins, 100, Blend::of(Intent::Clarify));
+        let cut: Vec<u32> = packing.packed.iter().filter(|p| p.cut).map(|p| p.tokens).collect();
+        assert_eq!(cut.len(), 2);
+        assert!(packing.packed.iter().any(|p| p.candidate == 2), "the other tier keeps what it needs");
+    }
+
+    #[test]
+    fn nothing_to_pack_is_an_empty_envelope() {
+        assert_eq!(pack(&[], 100, Blend::of(Intent::Explore)), Packing::default());
+    }
+
+    fn any_candidate() -> impl Strategy<Value = Candidate> {
+        (0usize..3, 0.0f32..1.0, 1u32..200, prop::bool::weighted(0.1)).prop_map(|(tier, score, tokens, pinned)| candidate(Tier::ALL[tier], score, tokens, pinned))
+    }
+
+    proptest! {
+        #[test]
+        fn the_budget_holds_and_every_candidate_is_accounted_for(candidates in prop::collection::vec(any_candidate(), 0..40), budget in 1u32..2000, intent in 0usize..5) {
+            let packing = pack(&candidates, budget, Blend::of(Intent::ALL[intent]));
+            prop_assert!(packing.spent.iter().sum::<u32>() <= budget);
+            prop_assert_eq!(packing.spent.iter().sum::<u32>(), packing.packed.iter().map(|p| p.tokens).sum::<u32>());
+            let mut seen: Vec<usize> = packing.packed.iter().map(|p| p.candidate).chain(packing.left.iter().map(|(at, _)| *at)).collect();
+            seen.sort_unstable();
+            prop_assert_eq!(seen, (0..candidates.len()).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn no_candidate_that_still_fits_is_left(candidates in prop::collection::vec(any_candidate(), 0..40), budget in 1u32..2000) {
+            let packing = pack(&candidates, budget, Blend::of(Intent::Continue));
+            let free = budget - packing.spent.iter().sum::<u32>();
+            prop_assert!(packing.left.iter().all(|(at, _)| candidates[*at].tokens > free));
+        }
+
+        #[test]
+        fn both_sandwiches_are_permutations(scores in prop::collection::vec(0.0f32..=1.0, 0..30)) {
+            for order in [sandwich(&scores), sandwich_literal(&scores)] {
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                prop_assert_eq!(sorted, (0..scores.len()).collect::<Vec<_>>());
+                let best = scores.iter().copied().fold(0.0, f32::max);
+                if let Some(first) = order.first().filter(|_| best >= 0.80) {
+                    prop_assert!(scores[*first] >= best);
+                }
+            }
+            let order = sandwich(&scores);
+            let critical = scores.iter().filter(|s| **s >= 0.80).count();
+            if critical >= 3 {
+                prop_assert!(scores[*order.last().unwrap()] >= 0.80);
+            }
+        }
+    }
+
+    #[test]
+    fn order_of_the_sandwich() {
+        assert_eq!(sandwich(&[0.95, 0.9, 0.85, 0.82, 0.6, 0.1]), [0, 1, 5, 4, 3, 2]);
+        assert_eq!(sandwich_literal(&[0.95, 0.9, 0.85, 0.82, 0.6, 0.1]), [0, 3, 5, 4, 1, 2]);
+        assert_eq!(sandwich(&[0.9]), [0]);
+        assert_eq!(sandwich(&[]), [0usize; 0]);
+    }
+}

@@ -1,0 +1,253 @@
+//! Positions: "the second one", "option B", "#3", "the last two", "the former", "both", "two messages ago" (G-32).
+
+use std::ops::Range;
+
+use super::candidates::phrase_end;
+use crate::text::{Class, Gap, Tag, Text};
+
+/// Which members of a list, or which turn, an expression selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// 1-based positions, in the order named.
+    At(Vec<u32>),
+    /// A label: the number or letter position written beside the item.
+    Label(u32),
+    /// The k-th from the end; 1 = the last.
+    FromEnd(u32),
+    /// The first n.
+    First(u32),
+    /// The last n.
+    Last(u32),
+    /// Both of two, either, neither.
+    Pair,
+    /// All n of a list of n: "the two options".
+    All(u32),
+    /// The one in the middle.
+    Middle,
+    /// n turns of the same speaker ago.
+    TurnsAgo(u32),
+    /// The turn before.
+    Previous,
+}
+
+impl Selector {
+    /// 1-based positions in a list of `n`, or `None` when the list has no such members.
+    pub fn positions(&self, n: u32) -> Option<Vec<u32>> {
+        let within = |at: u32| (1..=n).contains(&at);
+        match self {
+            Self::At(positions) => positions.iter().all(|at| within(*at)).then(|| positions.clone()),
+            Self::Label(at) => within(*at).then(|| vec![*at]),
+            Self::FromEnd(k) => within(*k).then(|| vec![n + 1 - k]),
+            Self::First(k) => within(*k).then(|| (1..=*k).collect()),
+            Self::Last(k) => within(*k).then(|| (n + 1 - k..=n).collect()),
+            Self::Pair => (n == 2).then(|| vec![1, 2]),
+            Self::All(k) => (n == *k).then(|| (1..=n).collect()),
+            Self::Middle => (n >= 3 && n % 2 == 1).then(|| vec![n / 2 + 1]),
+            Self::TurnsAgo(_) | Self::Previous => None,
+        }
+    }
+}
+
+/// The selector of a phrase already found, such as "your second answer" or "my last question".
+pub(super) fn selector(text: &Text, words: Range<usize>) -> Option<Selector> {
+    text.words()[words].iter().find_map(|word| {
+        if word.class.has(Class::ORDINAL) {
+            Some(Selector::At(vec![word.value as u32]))
+        } else if word.class.has(Class::LAST) {
+            Some(Selector::FromEnd(1))
+        } else if word.class.has(Class::EARLIER) {
+            Some(Selector::Previous)
+        } else {
+            None
+        }
+    })
+}
+
+/// The position expression that begins at word `at`, if one does: its words and what it selects.
+pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
+    let words = text.words();
+    let word = words[at];
+    if word.class.has(Class::LABEL) && !word.class.has(Class::CARDINAL)
+        && let Some(found) = labelled(source, text, at)
+    {
+        return Some(found);
+    }
+    if word.tag == Tag::Number && source[..word.start as usize].ends_with('#') && word.value > 0 {
+        return Some((at..at + 1, Selector::Label(word.value as u32)));
+    }
+    if word.class.has(Class::PAIR) && !coordination(text, at) {
+        let end = pair_end(text, at);
+        return Some((at..end, Selector::Pair));
+    }
+    let determined = word.class.has(Class::DEFINITE.or(Class::NEAR).or(Class::FAR).or(Class::POSSESSIVE_SECOND));
+    let start = at + usize::from(determined);
+    let first = words.get(start).filter(|w| start == at || !w.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
+    if first.class.has(Class::LATTER) {
+        let end = if words.get(start + 1).is_some_and(|w| w.tag == Tag::Noun && !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && w.class.has(Class::ITEM.or(Class::ONE))) { start + 2 } else { start + 1 };
+        return Some((at..end, if text.folded(start).starts_with('l') { Selector::FromEnd(1) } else { Selector::At(vec![1]) }));
+    }
+    let bare = !determined;
+    let (after, selector) = positions(text, start)?;
+    let end = phrase_end(text, after);
+    let next = words.get(after);
+    let noun = (after..end).rev().find(|i| words[*i].tag == Tag::Noun);
+    // "first of all", "second world war", "the 5th of May", "the last time"
+    let listed = noun.is_some_and(|n| words[n].class.has(Class::ITEM.or(Class::ONE).or(Class::TOOL).or(Class::GENERIC)));
+    let proper = (after..end).any(|i| words[i].capital);
+    let dated = next.is_some_and(|n| n.class.has(Class::PREPOSITION) && text.folded(after) == "of");
+    let named = noun.is_some_and(|n| words[n].class.has(Class::UNIQUE) || matches!(text.folded(n), "time" | "century" | "grade" | "floor" | "birthday" | "anniversary" | "half" | "world" | "place" | "thing"));
+    if proper || dated || named || (bare && !listed && !(start == 0 && end == words.len())) {
+        return None;
+    }
+    Some((at..end.max(after), selector))
+}
+
+/// "second", "first and third", "last", "last two", "first three", "second to last", "one before last", "middle", "two".
+fn positions(text: &Text, start: usize) -> Option<(usize, Selector)> {
+    let words = text.words();
+    let value = |i: usize| words.get(i).filter(|w| !w.gap.has(Gap::STOP) && w.value > 0 && (w.class.has(Class::CARDINAL) || w.tag == Tag::Number)).map(|w| w.value as u32);
+    let is = |i: usize, folded: &str| i < words.len() && text.folded(i) == folded;
+    let word = words[start];
+    let last = |i: usize| words.get(i).is_some_and(|w| w.class.has(Class::LAST));
+    if is(start, "penultimate") {
+        return Some((start + 1, Selector::FromEnd(2)));
+    }
+    if is(start, "middle") {
+        return Some((start + 1, Selector::Middle));
+    }
+    if word.class.has(Class::ONE) && is(start + 1, "before") {
+        let article = usize::from(words.get(start + 2).is_some_and(|w| w.class.has(Class::DEFINITE)));
+        return last(start + 2 + article).then_some((start + 3 + article, Selector::FromEnd(2)));
+    }
+    if word.class.has(Class::LAST) {
+        let but = is(start + 1, "but") && is(start + 2, "one");
+        return Some(match value(start + 1).filter(|n| *n > 1) {
+            _ if but => (start + 3, Selector::FromEnd(2)),
+            Some(n) => (start + 2, Selector::Last(n)),
+            None => (start + 1, Selector::FromEnd(1)),
+        });
+    }
+    if word.class.has(Class::ORDINAL) {
+        let to_last = (is(start + 1, "to") || is(start + 1, "from")) && (last(start + 2) || is(start + 3, "end") || is(start + 3, "last"));
+        if to_last {
+            return Some((start + if last(start + 2) { 3 } else { 4 }, Selector::FromEnd(word.value as u32)));
+        }
+        if word.value == 1
+            && let Some(n) = value(start + 1).filter(|n| *n > 1)
+        {
+            return Some((start + 2, Selector::First(n)));
+        }
+        return Some(several(text, start));
+    }
+    None
+}
+
+/// "first, third and fifth": one selector for coordinated ordinals.
+fn several(text: &Text, start: usize) -> (usize, Selector) {
+    let words = text.words();
+    let mut chosen = vec![words[start].value as u32];
+    let mut end = start + 1;
+    loop {
+        let joint = usize::from(words.get(end).is_some_and(|w| w.class.has(Class::CONJUNCTION) && !w.gap.has(Gap::STOP)));
+        let article = usize::from(joint > 0 && words.get(end + joint).is_some_and(|w| w.class.has(Class::DEFINITE)));
+        let at = end + joint + article;
+        let next = words.get(at).filter(|w| w.class.has(Class::ORDINAL) && !w.gap.has(Gap::STOP) && (joint > 0 || w.gap.has(Gap::PAUSE)));
+        // "the first option or the third": the noun comes with the first; the second ordinal stands as a candidate of its own.
+        let Some(next) = next.filter(|_| article == 0) else { break };
+        chosen.push(next.value as u32);
+        end = at + 1;
+    }
+    (end, Selector::At(chosen))
+}
+
+/// "option B", "number 5", "step 2", "items 2 and 4".
+fn labelled(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
+    let words = text.words();
+    let next = words.get(at + 1).filter(|w| !w.gap.has(Gap::STOP))?;
+    let written = &source[next.start as usize..next.end as usize];
+    let letter = written.len() == 1 && written.bytes().all(|b| b.is_ascii_uppercase());
+    let number = next.value > 0 && (next.tag == Tag::Number && written.bytes().all(|b| b.is_ascii_digit()) || next.class.has(Class::CARDINAL));
+    if letter {
+        return Some((at..at + 2, Selector::Label(u32::from(written.as_bytes()[0] - b'A' + 1))));
+    }
+    if !number || next.value > 100 {
+        return None;
+    }
+    let mut chosen = vec![next.value as u32];
+    let mut end = at + 2;
+    while let (Some(joint), Some(more)) = (words.get(end), words.get(end + 1)) {
+        if !joint.class.has(Class::CONJUNCTION) || more.value <= 0 || more.gap.has(Gap::STOP) || more.tag != Tag::Number && !more.class.has(Class::CARDINAL) {
+            break;
+        }
+        chosen.push(more.value as u32);
+        end += 2;
+    }
+    let selector = if chosen.len() == 1 { Selector::Label(chosen[0]) } else { Selector::At(chosen) };
+    Some((at..end, selector))
+}
+
+/// "both A and B" names its own members.
+fn coordination(text: &Text, at: usize) -> bool {
+    let words = text.words();
+    let both = matches!(text.folded(at), "both" | "either" | "neither");
+    let clause = words[at + 1..].iter().take_while(|w| !w.gap.has(Gap::STOP)).take(6);
+    both && clause.clone().any(|w| w.class.has(Class::CONJUNCTION)) || !words[at].opens() && text.folded(at) == "either" && words.len() == at + 1
+}
+
+fn pair_end(text: &Text, at: usize) -> usize {
+    let words = text.words();
+    let of = words.get(at + 1).is_some_and(|w| w.class.has(Class::PREPOSITION) && !w.gap.has(Gap::STOP)) && words.get(at + 2).is_some_and(|w| w.class.has(Class::REFERRING.or(Class::DEFINITE)));
+    let start = if of { at + 2 } else { at + 1 };
+    let start = start + usize::from(words.get(start).is_some_and(|w| w.class.has(Class::DEFINITE.or(Class::NEAR).or(Class::FAR).or(Class::THEY)) && !w.gap.has(Gap::STOP)));
+    phrase_end(text, start).max(if of { start } else { at + 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Pack;
+
+    fn select(source: &str) -> Option<(String, Selector)> {
+        let mut text = Text::default();
+        text.read(source, &Pack::of("en"));
+        (0..text.words().len()).find_map(|at| find(source, &text, at)).map(|(words, selector)| {
+            (source[text.words()[words.start].start as usize..text.words()[words.end - 1].end as usize].to_owned(), selector)
+        })
+    }
+
+    #[test]
+    fn forms_of_positions() {
+        for (source, text, selector) in [
+            ("tell me about the second one", "the second one", Selector::At(vec![2])),
+            ("option B please", "option B", Selector::Label(2)),
+            ("number 5 is odd", "number 5", Selector::Label(5)),
+            ("and #3?", "3", Selector::Label(3)),
+            ("the last two", "the last two", Selector::Last(2)),
+            ("the last one", "the last one", Selector::FromEnd(1)),
+            ("the first three steps", "the first three steps", Selector::First(3)),
+            ("the one before last", "the one before last", Selector::FromEnd(2)),
+            ("the second to last", "the second to last", Selector::FromEnd(2)),
+            ("the first and third", "the first and third", Selector::At(vec![1, 3])),
+            ("is the latter cheaper", "the latter", Selector::FromEnd(1)),
+            ("do both ways work", "both ways", Selector::Pair),
+            ("the 7th", "the 7th", Selector::At(vec![7])),
+        ] {
+            assert_eq!(select(source), Some((text.to_owned(), selector)), "{source}");
+        }
+    }
+
+    #[test]
+    fn ordinals_that_count_something_else() {
+        for source in ["the first time I saw snow", "the Second World War", "the 5th of May", "in the 21st century", "first, boil water", "both cats and dogs"] {
+            assert_eq!(select(source), None, "{source}");
+        }
+    }
+
+    #[test]
+    fn positions_respect_the_length_of_the_list() {
+        assert_eq!(Selector::At(vec![4]).positions(3), None);
+        assert_eq!(Selector::Last(2).positions(5), Some(vec![4, 5]));
+        assert_eq!(Selector::Pair.positions(3), None);
+        assert_eq!(Selector::Middle.positions(5), Some(vec![3]));
+    }
+}

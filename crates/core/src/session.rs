@@ -1,0 +1,1078 @@
+//! A session: the log, the threads and the scratch buffer of one conversation, and the flow of a turn through the steps
+//! of SPEC-028.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
+
+use crate::blend::Tier;
+use crate::classify::{self, Classification, Input, Query, SimilaritySource};
+use crate::config::{CallOptions, EmbedderOption, ModeOption, Options, Profile, Settings};
+use crate::coverage::Coverage;
+use crate::embedding::{Calibration, EmbeddingSpec, StaticEmbedder};
+use crate::envelope::{self, Candidate, ItemKind};
+use crate::error::{Code, Error, Result};
+use crate::headers::{self, Mode};
+use crate::intent::Novelty;
+use crate::knowledge::{KnowledgeBase, Policy};
+use crate::references::{Context, Reason, Reference, Target};
+use crate::render;
+use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility};
+use crate::select::{self, Selection};
+use crate::similarity;
+use crate::spec;
+use crate::text::{Class, Pack, Text, entities, enumerations};
+use crate::thread_state;
+use crate::threads::{Decision, ThreadEvent, ThreadState, Threads, slug};
+use crate::tokens::TokenCounter;
+use crate::turn_log::{Role, Turn, TurnLog, content_terms};
+
+/// Role of a message that a host appends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MessageRole {
+    /// Kept apart, never re-ordered.
+    System,
+    /// As `System`.
+    Developer,
+    /// A turn.
+    User,
+    /// A turn, if it says something.
+    Assistant,
+    /// A scratch entry.
+    Tool,
+}
+
+/// A tool call of an assistant message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolCall {
+    /// The call's id, which its result names.
+    pub id: String,
+    /// Tool name.
+    pub name: String,
+    /// Arguments, as sent.
+    #[serde(default)]
+    pub arguments: String,
+}
+
+/// What comes with a message beside its text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Meta {
+    /// Host's id.
+    pub id: Option<String>,
+    /// Speaker or tool name.
+    pub name: Option<String>,
+    /// Entities the host knows of.
+    pub entities: Option<Vec<String>>,
+    /// Calls of an assistant message.
+    pub tool_calls: Vec<ToolCall>,
+    /// The call a tool message answers.
+    pub tool_call_id: Option<String>,
+    /// How fast a tool result goes stale.
+    pub volatility: Option<Volatility>,
+    /// Lifetime of a tool result: milliseconds, an ISO 8601 duration or `session`.
+    pub ttl: Option<serde_json::Value>,
+    /// A tool result is never evicted.
+    pub pinned: bool,
+    /// What the message is recognised by among the history a client resends, if role and text are not enough (G-71).
+    pub hash: Option<String>,
+}
+
+/// What a message became.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Appended {
+    /// A turn, by id.
+    Turn(u32),
+    /// A scratch entry, by ordinal.
+    Scratch(u32),
+    /// Neither: a system message, or an assistant message that only calls tools.
+    Neither,
+}
+
+/// What every call needs from its surroundings.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// Options of the engine.
+    pub options: &'a Options,
+    /// Counts tokens.
+    pub counter: &'a dyn TokenCounter,
+    /// Milliseconds since the epoch, from the host's clock.
+    pub now: i64,
+}
+
+/// Buffers reused from turn to turn.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    text: Text,
+    vector: Vec<f32>,
+    similarities: Vec<f32>,
+    calibrated: Vec<f32>,
+}
+
+/// A system or developer message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemMessage {
+    /// `system` or `developer`.
+    pub role: MessageRole,
+    /// Its text.
+    pub content: String,
+    /// Its name, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// One conversation.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Session {
+    id: String,
+    log: TurnLog,
+    threads: Threads,
+    scratch: ScratchBuffer,
+    coverage: Coverage,
+    speakers: Vec<String>,
+    system: Vec<SystemMessage>,
+    /// Hash of every message appended, in order.
+    history: Vec<u64>,
+    /// Messages with a host id: what they were and what they became.
+    known: FxHashMap<String, (u64, Appended)>,
+    /// Calls whose results have not come yet.
+    calls: Vec<ToolCall>,
+    embedding: Option<EmbeddingSpec>,
+}
+
+/// A packed item, rendered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// Its tier.
+    pub tier: Tier,
+    /// What it is.
+    pub kind: ItemKind,
+    /// Turn id, scratch ordinal, thread ordinal, or index of a fact.
+    pub id: u32,
+    /// Id of a fact; empty otherwise.
+    pub name: String,
+    /// Spoken by the assistant.
+    pub assistant: bool,
+    /// In [0, 1] within its tier.
+    pub score: f32,
+    /// Tokens as rendered, overhead included.
+    pub tokens: u32,
+    /// Why it is here.
+    pub reason: Reason,
+    /// Referred to by the turn.
+    pub pinned: bool,
+    /// Cut to fit.
+    pub truncated: bool,
+    /// As rendered.
+    pub text: String,
+}
+
+/// A candidate that was not packed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeftOut {
+    /// Its tier.
+    pub tier: Tier,
+    /// What it is.
+    pub kind: ItemKind,
+    /// As [`Item::id`].
+    pub id: u32,
+    /// As [`Item::name`].
+    pub name: String,
+    /// Its score.
+    pub score: f32,
+    /// Tokens it would have cost.
+    pub tokens: u32,
+    /// Why it was left out.
+    pub reason: Reason,
+}
+
+/// The envelope of a turn with all that led to it.
+#[derive(Clone, Debug)]
+pub struct Assembled {
+    /// The classification.
+    pub classification: Classification,
+    /// Id of the turn; `None` for a dry run.
+    pub turn: Option<u32>,
+    /// The mode in force.
+    pub mode: Mode,
+    /// Packed items, in rendering order.
+    pub items: Vec<Item>,
+    /// What was left out.
+    pub left: Vec<LeftOut>,
+    /// Budget, tokens.
+    pub budget: u32,
+    /// Tokens spent by tier.
+    pub spent: [u32; 3],
+    /// The counts are estimates.
+    pub estimated: bool,
+    /// Header name index and value.
+    pub headers: Vec<(usize, String)>,
+    /// Scratch entries to fetch again (G-61).
+    pub reinvoke: Vec<u32>,
+    /// Candidate sub-queries of a document task (G-69).
+    pub subqueries: Vec<String>,
+    /// Time in the core, microseconds.
+    pub micros: f64,
+}
+
+impl Session {
+    /// An empty session.
+    pub fn new(id: impl Into<String>, options: &Options) -> Self {
+        let embedding = match &options.embedder {
+            EmbedderOption::Builtin => Some(StaticEmbedder::builtin().spec().clone()),
+            EmbedderOption::Lexical => None,
+            EmbedderOption::Host { id, dimensions, calibration } => Some(EmbeddingSpec { id: id.clone(), dimensions: *dimensions, calibration: calibration.clone() }),
+        };
+        Self {
+            id: id.into(),
+            log: TurnLog::default(),
+            threads: Threads::default(),
+            scratch: ScratchBuffer::new(options.scratch.max_entries, options.scratch.summary_tokens),
+            coverage: Coverage::default(),
+            speakers: vec![String::new()],
+            system: Vec::new(),
+            history: Vec::new(),
+            known: FxHashMap::default(),
+            calls: Vec::new(),
+            embedding,
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Its turns.
+    pub fn log(&self) -> &TurnLog {
+        &self.log
+    }
+
+    /// Its threads.
+    pub fn threads(&self) -> &Threads {
+        &self.threads
+    }
+
+    /// Its tool results.
+    pub fn scratch(&self) -> &ScratchBuffer {
+        &self.scratch
+    }
+
+    /// System and developer messages, in order.
+    pub fn system(&self) -> &[SystemMessage] {
+        &self.system
+    }
+
+    /// Model id, dimension and calibration of its vectors.
+    pub fn embedding(&self) -> Option<&EmbeddingSpec> {
+        self.embedding.as_ref()
+    }
+
+    /// Bytes held, the text of turns left out.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.log.bytes() + self.threads.bytes() + self.scratch.iter().map(|e| e.raw.len() + e.summary.len() + 256).sum::<usize>() + self.history.capacity() * 8
+    }
+
+    /// How many of `messages`, given as hashes from [`message_hash`], are already here as the beginning of the history
+    /// (G-71).
+    pub fn known_prefix(&self, messages: impl Iterator<Item = u64>) -> usize {
+        self.history.iter().zip(messages).take_while(|(known, new)| *known == new).count()
+    }
+
+    /// Messages appended so far.
+    pub fn messages(&self) -> usize {
+        self.history.len()
+    }
+
+    // ---- append ----------------------------------------------------------------------------------------------------
+
+    /// Appends one message; idempotent by its host id.
+    ///
+    /// # Errors
+    /// `INVALID_MESSAGE` for a turn without text, `ID_CONFLICT` when the id came before with other content,
+    /// `INVALID_VECTOR`, `SCRATCH_FULL`, and those of the counter. Nothing is changed on an error.
+    pub fn append(&mut self, role: MessageRole, content: &str, meta: Meta, vector: Option<&[f32]>, call: Call<'_>, workspace: &mut Workspace) -> Result<Appended> {
+        let hash = message_hash(role, content, meta.hash.as_deref());
+        if let Some(appended) = self.already(meta.id.as_deref(), hash)? {
+            return Ok(appended);
+        }
+        let host_id = meta.id.clone();
+        let appended = match role {
+            MessageRole::System | MessageRole::Developer => {
+                self.system.push(SystemMessage { role, content: content.into(), name: meta.name });
+                Appended::Neither
+            }
+            MessageRole::User => {
+                let options = CallOptions { name: meta.name, entities: meta.entities, ..CallOptions::default() };
+                let prepared = self.prepare(content, vector, &options, call, workspace)?;
+                Appended::Turn(self.admit(content, &prepared, &options, host_id.as_deref(), call, workspace)?)
+            }
+            MessageRole::Assistant => {
+                let turn = if is_blank(content) { None } else { Some(self.answer(content, &meta, vector, call, workspace)?) };
+                self.calls.extend(meta.tool_calls);
+                turn.map_or(Appended::Neither, Appended::Turn)
+            }
+            MessageRole::Tool => Appended::Scratch(self.tool_result(content, meta, call)?),
+        };
+        self.remember(host_id, hash, appended);
+        Ok(appended)
+    }
+
+    fn already(&self, id: Option<&str>, hash: u64) -> Result<Option<Appended>> {
+        match id.and_then(|id| self.known.get(id).map(|known| (id, known))) {
+            Some((_, (known, appended))) if *known == hash => Ok(Some(*appended)),
+            Some((id, _)) => Err(Error::limit(Code::IdConflict, "message id", id, "an id that has not been used for other content")),
+            None => Ok(None),
+        }
+    }
+
+    fn remember(&mut self, id: Option<String>, hash: u64, appended: Appended) {
+        self.history.push(hash);
+        if let Some(id) = id {
+            self.known.insert(id, (hash, appended));
+        }
+    }
+
+    /// An assistant's turn joins the thread of the user's turn it answers (G-18).
+    fn answer(&mut self, content: &str, meta: &Meta, vector: Option<&[f32]>, call: Call<'_>, workspace: &mut Workspace) -> Result<u32> {
+        let tokens = call.counter.count(content)?;
+        let unit = self.vector(content, vector, workspace)?;
+        let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
+        let pack = self.pack_for(&call.options.locale, content);
+        workspace.text.read(content, &pack);
+        let thread = user.map_or(self.threads.all().len() as u32, |(_, thread, _)| thread);
+        let speaker = user.map_or(0, |(_, _, speaker)| speaker);
+        let scratch = self.scratch.iter().filter(|entry| Some(entry.turn) == user.map(|(id, ..)| id)).map(|entry| entry.ordinal).collect();
+        let turn = Turn { scratch, thread, speaker, tokens, at: call.now, ..read_turn(Role::Assistant, content, &workspace.text, meta.entities.clone(), meta.id.clone()) };
+        let id = self.push(turn, unit.then_some(&workspace.vector[..]), call.options);
+        let name = slug(&workspace.text, call.options.thread_names);
+        let name = self.threads.free_slug(if user.is_some() { &name } else { "" });
+        self.threads.file(id, thread, speaker, || name);
+        if call.options.extract
+            && let Some(thread) = self.threads.get_mut(thread)
+        {
+            thread_state::extract(&mut thread.state, Role::Assistant, content, &workspace.text);
+        }
+        if let Some((user, ..)) = user {
+            self.coverage.add(user, content);
+        }
+        Ok(id)
+    }
+
+    fn tool_result(&mut self, content: &str, meta: Meta, call: Call<'_>) -> Result<u32> {
+        let answered = meta.tool_call_id.as_deref().and_then(|id| self.calls.iter().rposition(|c| c.id == id));
+        let made = answered.map(|at| self.calls[at].clone());
+        let user = self.log.last(Role::User).map_or(0, |turn| turn.id);
+        let entry = NewEntry {
+            tool: made.as_ref().map(|c| c.name.clone()).or(meta.name).unwrap_or_default(),
+            arguments: made.map(|c| c.arguments).unwrap_or_default(),
+            call_id: meta.tool_call_id,
+            raw: content.to_owned(),
+            volatility: meta.volatility,
+            ttl: meta.ttl,
+            pinned: meta.pinned,
+            turn: user,
+        };
+        let ordinal = self.scratch.add(entry, call.now, call.counter)?;
+        if let Some(at) = answered {
+            self.calls.remove(at);
+        }
+        Ok(ordinal)
+    }
+
+    fn push(&mut self, turn: Turn, vector: Option<&[f32]>, options: &Options) -> u32 {
+        let id = self.log.next_id();
+        for gone in self.log.append(turn, vector, options.ring()) {
+            self.threads.remove(gone.id);
+            self.coverage.remove(gone.id);
+        }
+        id
+    }
+
+    // ---- one turn --------------------------------------------------------------------------------------------------
+
+    /// Classifies a turn without changing anything.
+    ///
+    /// # Errors
+    /// `INVALID_MESSAGE` for a turn without text (G-20), `INVALID_VECTOR`, and those of the options.
+    pub fn classify(&self, content: &str, vector: Option<&[f32]>, options: &CallOptions, call: Call<'_>, workspace: &mut Workspace) -> Result<Classification> {
+        self.prepare(content, vector, options, call, workspace).map(|prepared| prepared.classification)
+    }
+
+    /// Classifies a turn, appends it unless this is a dry run, and packs the envelope for it.
+    ///
+    /// # Errors
+    /// As [`Session::classify`], `ID_CONFLICT`, and those of the counter. Nothing is changed on an error.
+    pub fn assemble(&mut self, content: &str, vector: Option<&[f32]>, options: &CallOptions, base: Option<&mut KnowledgeBase>, call: Call<'_>, workspace: &mut Workspace) -> Result<Assembled> {
+        let started = Instant::now();
+        let hash = message_hash(MessageRole::User, content, None);
+        let again = if options.dry_run { None } else { self.already(options.id.as_deref(), hash)? };
+        if let Some(Appended::Turn(id)) = again {
+            return self.again(id, content, vector, options, base, call, workspace);
+        }
+        let prepared = self.prepare(content, vector, options, call, workspace)?;
+        let settings = call.options.settings(options)?;
+        let mut assembled = self.pack_envelope(&prepared, &settings, base, call, workspace)?;
+        if !options.dry_run {
+            let id = self.admit(content, &prepared, options, options.id.as_deref(), call, workspace)?;
+            self.remember(options.id.clone(), hash, Appended::Turn(id));
+            assembled.turn = Some(id);
+        }
+        let slug = self.thread_slug(&prepared, call.options, workspace);
+        let resolved = prepared.classification.references.iter().filter(|r| r.target.is_some()).count();
+        assembled.headers = headers::headers(assembled.mode, prepared.classification.blend, prepared.classification.intent, resolved, &slug);
+        assembled.micros = started.elapsed().as_secs_f64() * 1e6;
+        Ok(assembled)
+    }
+
+    /// A retry of a turn that is already in the log gets the envelope it would have got: the turns after it are set aside.
+    #[expect(clippy::too_many_arguments, reason = "those of assemble and the id")]
+    fn again(&self, id: u32, content: &str, vector: Option<&[f32]>, options: &CallOptions, base: Option<&mut KnowledgeBase>, call: Call<'_>, workspace: &mut Workspace) -> Result<Assembled> {
+        let mut before = self.clone();
+        before.rewind(id);
+        let dry = CallOptions { dry_run: true, ..options.clone() };
+        let mut assembled = before.assemble(content, vector, &dry, base, call, workspace)?;
+        assembled.turn = Some(id);
+        Ok(assembled)
+    }
+
+    /// Takes back every turn from `id` on.
+    fn rewind(&mut self, id: u32) {
+        let later: Vec<u32> = self.log.turns().iter().map(|turn| turn.id).filter(|turn| *turn >= id).collect();
+        for turn in later.into_iter().rev() {
+            self.log.remove(turn);
+            self.threads.remove(turn);
+            self.coverage.remove(turn);
+        }
+        self.threads.settle(&self.log);
+        self.scratch.remove_after(id);
+    }
+
+    fn thread_slug(&self, prepared: &Prepared, options: &Options, workspace: &Workspace) -> String {
+        let decision = prepared.classification.thread;
+        match self.threads.get(decision.thread) {
+            Some(thread) => thread.slug.clone(),
+            None => self.threads.free_slug(&slug(&workspace.text, options.thread_names)),
+        }
+    }
+
+    fn pack_for(&self, locale: &str, content: &str) -> Arc<Pack> {
+        if locale == "auto" { Pack::detect(content) } else { Pack::of(locale) }
+    }
+
+    fn speaker(&self, name: Option<&str>) -> u16 {
+        match name {
+            None | Some("") => 0,
+            Some(name) => self.speakers.iter().position(|known| known == name).unwrap_or(self.speakers.len()) as u16,
+        }
+    }
+
+    /// Reads the turn, compares it and classifies it. `workspace.text` holds the reading and `workspace.vector` the unit
+    /// vector afterwards.
+    fn prepare(&self, content: &str, vector: Option<&[f32]>, options: &CallOptions, call: Call<'_>, workspace: &mut Workspace) -> Result<Prepared> {
+        if is_blank(content) {
+            return Err(Error::limit(Code::InvalidMessage, "turn", "no text", "at least one character that is not white space"));
+        }
+        let settings = call.options.settings(options)?;
+        if settings.profile == Profile::Spec {
+            return self.prepare_spec(content, vector, options, &settings, workspace);
+        }
+        let pack = self.pack_for(settings.locale, content);
+        workspace.text.read(content, &pack);
+        let embedded = self.vector(content, vector, workspace)?;
+        let source = self.compare(embedded, workspace);
+        let Workspace { text, similarities, calibrated, vector, .. } = workspace;
+        let input = Input {
+            context: Context { source: content, text, log: &self.log, scratch: &self.scratch, similarities },
+            threads: &self.threads,
+            calibrated,
+            source,
+            pack: &pack,
+            speaker: self.speaker(options.name.as_deref()),
+            clarify_exemplar: self.exemplar(&pack, embedded.then_some(&vector[..])),
+        };
+        let (classification, speaker) = (classify::classify(&input, &settings), input.speaker);
+        Ok(Prepared { classification, embedded, pack, speaker })
+    }
+
+    /// The pseudo-code's own way: no text pass, similarities only when no marker decides.
+    fn prepare_spec(&self, content: &str, vector: Option<&[f32]>, options: &CallOptions, settings: &Settings<'_>, workspace: &mut Workspace) -> Result<Prepared> {
+        let speaker = self.speaker(options.name.as_deref());
+        let detected = spec::detect(content);
+        let embedded = if self.log.is_empty() && vector.is_none() { false } else { self.vector(content, vector, workspace)? };
+        let pack = Pack::of("en");
+        let source = if self.log.is_empty() { SimilaritySource::None } else { self.compare(embedded, workspace) };
+        let raw = if source == SimilaritySource::Embedding { &workspace.similarities } else { &workspace.calibrated };
+        let best_of = |thread: u32| self.log.turns().iter().zip(raw).filter(|(turn, _)| turn.thread == thread).map(|(_, s)| *s).fold(0.0f32, f32::max);
+        let active = self.threads.active(speaker);
+        let similarity = active.map_or(0.0, best_of);
+        let (intent, reason, _) = spec::classify_intent(&detected, || similarity, settings.thresholds.stay);
+        let references = spec::resolve_references(content, &detected, &self.log, &self.scratch);
+        let best = self.threads.of(speaker).map(|thread| (best_of(thread), thread)).max_by(|a, b| a.0.total_cmp(&b.0).then(self.threads.all()[a.1 as usize].last_active.cmp(&self.threads.all()[b.1 as usize].last_active)));
+        let next = self.threads.all().len() as u32;
+        let thread = match best {
+            Some((similarity, thread)) if similarity > settings.thresholds.join => {
+                let event = if Some(thread) == active { ThreadEvent::Join } else { ThreadEvent::Resume };
+                Decision { thread, event, similarity, reason: Reason::SimilarThread }
+            }
+            Some((similarity, _)) => Decision { thread: next, event: ThreadEvent::New, similarity, reason: Reason::Unlike },
+            None => Decision { thread: next, event: ThreadEvent::New, similarity: 0.0, reason: Reason::FirstTurn },
+        };
+        let turns = turn_targets(&references).collect();
+        let context_dependent = references.iter().any(|r| r.target.is_some());
+        let classification = Classification {
+            intent,
+            confidence: 1.0,
+            reason,
+            ellipsis: false,
+            carries_over: None,
+            context_dependent,
+            document_request: false,
+            thread,
+            blend: settings.blend(intent),
+            novelty: intent.novelty(),
+            similarity,
+            source,
+            locale: pack.index(),
+            query: Query { turns, terms: Vec::new() },
+            terms: Vec::new(),
+            references,
+        };
+        Ok(Prepared { classification, embedded, pack, speaker })
+    }
+
+    /// The unit vector of a text into the workspace: the host's, else the built-in embedder's; false when there is none.
+    fn vector(&self, content: &str, vector: Option<&[f32]>, workspace: &mut Workspace) -> Result<bool> {
+        match (&self.embedding, vector) {
+            (Some(spec), Some(vector)) => {
+                workspace.vector = spec.unit(vector)?;
+                Ok(true)
+            }
+            (None, Some(vector)) => Err(Error::limit(Code::InvalidVector, "vector", format!("{} numbers", vector.len()), "no vector: the session is lexical")),
+            (Some(spec), None) if spec.id == StaticEmbedder::builtin().spec().id => Ok(StaticEmbedder::builtin().embed(content, &mut workspace.vector).is_some()),
+            _ => Ok(false),
+        }
+    }
+
+    /// Similarity of the turn to every turn of the log, raw and calibrated, into the workspace.
+    fn compare(&self, embedded: bool, workspace: &mut Workspace) -> SimilaritySource {
+        let Workspace { text, vector, similarities, calibrated } = workspace;
+        similarities.clear();
+        calibrated.clear();
+        if self.log.is_empty() {
+            return SimilaritySource::None;
+        }
+        if embedded && self.log.dimensions() == vector.len() {
+            similarities.resize(self.log.len(), 0.0);
+            similarity::dots(vector, self.log.vectors(), similarities);
+            let identity = Calibration::default();
+            let calibration = self.embedding.as_ref().map_or(&identity, |spec| &spec.calibration);
+            calibrated.extend(similarities.iter().map(|cosine| calibration.apply(*cosine)));
+            return SimilaritySource::Embedding;
+        }
+        let terms = content_terms(text);
+        similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, &turn.terms)));
+        calibrated.extend(similarities.iter().map(|s| lexical_scale(*s)));
+        SimilaritySource::Lexical
+    }
+
+    fn exemplar(&self, pack: &Pack, vector: Option<&[f32]>) -> f32 {
+        let builtin = self.embedding.as_ref().is_some_and(|spec| spec.id == StaticEmbedder::builtin().spec().id);
+        vector.filter(|_| builtin).map_or(0.0, |vector| pack.clarify_exemplar(vector))
+    }
+
+    /// Appends a classified user turn.
+    fn admit(&mut self, content: &str, prepared: &Prepared, options: &CallOptions, host_id: Option<&str>, call: Call<'_>, workspace: &mut Workspace) -> Result<u32> {
+        let tokens = call.counter.count(content)?;
+        if call.options.profile == Profile::Spec || options.profile == Some(Profile::Spec) {
+            workspace.text.read(content, &prepared.pack);
+            if self.log.is_empty() && !prepared.embedded {
+                self.vector(content, None, workspace)?;
+            }
+        }
+        let of = &prepared.classification;
+        let embedded = prepared.embedded || (self.log.is_empty() && !workspace.vector.is_empty() && self.embedding.is_some() && workspace.vector.iter().any(|v| *v != 0.0));
+        let name = slug(&workspace.text, call.options.thread_names);
+        let name = self.threads.free_slug(&name);
+        if let Some(speaker) = options.name.as_deref().filter(|_| usize::from(prepared.speaker) == self.speakers.len()) {
+            self.speakers.push(speaker.to_owned());
+        }
+        let references = turn_targets(&of.references).collect();
+        let turn = Turn {
+            speaker: prepared.speaker,
+            tokens,
+            at: call.now,
+            thread: of.thread.thread,
+            references,
+            ..read_turn(Role::User, content, &workspace.text, options.entities.clone(), host_id.map(str::to_owned))
+        };
+        let id = self.push(turn, embedded.then_some(&workspace.vector[..]), call.options);
+        self.threads.file(id, of.thread.thread, prepared.speaker, || name);
+        if call.options.extract
+            && let Some(thread) = self.threads.get_mut(of.thread.thread)
+        {
+            thread_state::extract(&mut thread.state, Role::User, content, &workspace.text);
+        }
+        for reference in &of.references {
+            if let Some(Target::Scratch(ordinal)) = reference.target {
+                self.scratch.refer(ordinal, id);
+            }
+        }
+        Ok(id)
+    }
+
+    // ---- packing ---------------------------------------------------------------------------------------------------
+
+    fn pack_envelope(&self, prepared: &Prepared, settings: &Settings<'_>, base: Option<&mut KnowledgeBase>, call: Call<'_>, workspace: &mut Workspace) -> Result<Assembled> {
+        let of = &prepared.classification;
+        let mode = mode(settings.mode, of, &self.log);
+        let overhead = call.options.message_overhead;
+        let mut candidates = self.conversation(prepared, settings, overhead, call, workspace)?;
+        let (knowledge, base) = self.knowledge(prepared, settings, mode, base, call, workspace)?;
+        candidates.extend(knowledge);
+        let mut reinvoke = Vec::new();
+        let mut excluded = Vec::new();
+        let tools = self.tools(of, settings, call, overhead, &mut reinvoke, &mut excluded)?;
+        let tool_texts: FxHashMap<u32, String> = tools.iter().map(|(candidate, text)| (candidate.id, text.clone())).collect();
+        candidates.extend(tools.into_iter().map(|(candidate, _)| candidate));
+        let packing = envelope::pack(&candidates, settings.budget, of.blend);
+
+        let mut items = Vec::with_capacity(packing.packed.len());
+        let mut spent = [0; 3];
+        for packed in &packing.packed {
+            let candidate = &candidates[packed.candidate];
+            let Some(item) = self.render(candidate, packed, base.as_deref(), &tool_texts, overhead, call)? else { continue };
+            spent[candidate.tier as usize] += item.tokens;
+            items.push(item);
+        }
+        let items = if settings.profile == Profile::Spec { order_literal(items, of) } else { order(items, of) };
+        let name = |candidate: &Candidate| base.as_deref().filter(|_| candidate.kind == ItemKind::Fact).and_then(|b| b.get(candidate.id as usize)).map(|f| f.id.clone()).unwrap_or_default();
+        let mut left: Vec<LeftOut> = packing
+            .left
+            .iter()
+            .map(|(at, reason)| {
+                let c = &candidates[*at];
+                LeftOut { tier: c.tier, kind: c.kind, id: c.id, name: name(c), score: c.score, tokens: c.tokens, reason: *reason }
+            })
+            .collect();
+        left.extend(excluded);
+        let subqueries = if mode == Mode::Conversation { Vec::new() } else { self.subqueries(of) };
+        Ok(Assembled { classification: of.clone(), turn: None, mode, items, left, budget: settings.budget, spent, estimated: call.counter.estimated(), headers: Vec::new(), reinvoke, subqueries, micros: 0.0 })
+    }
+
+    /// Tier C: turns, and the Active Thread Summary when the thread has a state worth telling (R028-10, R028-12).
+    fn conversation(&self, prepared: &Prepared, settings: &Settings<'_>, overhead: u32, call: Call<'_>, workspace: &mut Workspace) -> Result<Vec<Candidate>> {
+        let of = &prepared.classification;
+        self.widen(prepared, workspace);
+        let selection = Selection { log: &self.log, similarities: &workspace.calibrated, half_life: settings.half_life, overhead, speaker: prepared.speaker };
+        let mut candidates = if settings.profile == Profile::Spec { select::spec_turns(&selection, &of.query.turns, of.thread.thread) } else { select::turns(&selection, of) };
+        let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::C as usize];
+        let thread_tokens: u32 = candidates.iter().filter(|c| self.log.get(c.id).is_some_and(|t| t.thread == of.thread.thread)).map(|c| c.tokens).fold(0, u32::saturating_add);
+        let told = of.thread.event == ThreadEvent::Resume || thread_tokens > share;
+        if let Some(thread) = self.threads.get(of.thread.thread).filter(|_| told) {
+            let text = self.summary_text(thread, call.options.summary_tokens, call)?;
+            if let Some(text) = text {
+                let tokens = call.counter.count(&text)? + overhead;
+                if tokens <= share {
+                    candidates.push(Candidate { tier: Tier::C, kind: ItemKind::Summary, id: of.thread.thread, score: 0.95, tokens, pinned: false, reason: Reason::ThreadSummary });
+                }
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Similarities of the query rather than of the turn: the larger of the turn's own and its antecedents', so that a
+    /// follow-up finds what it is about.
+    fn widen(&self, prepared: &Prepared, workspace: &mut Workspace) {
+        const LENT: f32 = 0.9;
+        let of = &prepared.classification;
+        if of.source != SimilaritySource::Embedding {
+            return;
+        }
+        let identity = Calibration::default();
+        let calibration = self.embedding.as_ref().map_or(&identity, |spec| &spec.calibration);
+        for position in of.query.turns.iter().filter_map(|id| self.log.position(*id)) {
+            let mut theirs = vec![0.0; self.log.len()];
+            similarity::dots(self.log.vector(position), self.log.vectors(), &mut theirs);
+            for (mine, cosine) in workspace.calibrated.iter_mut().zip(&theirs) {
+                *mine = mine.max(LENT * calibration.apply(*cosine));
+            }
+        }
+    }
+
+    fn summary_text(&self, thread: &crate::threads::Thread, cap: u32, call: Call<'_>) -> Result<Option<String>> {
+        let mut lines = thread_state::summary(thread);
+        while !lines.is_empty() {
+            let text = render::thread(&thread.slug, &lines.join("\n"));
+            if call.counter.count(&text)? <= cap {
+                return Ok(Some(text));
+            }
+            lines.pop();
+        }
+        Ok(None)
+    }
+
+    /// Tier P: facts by CDR under the turn's novelty policy (R024, G-7, G-8).
+    fn knowledge<'b>(&self, prepared: &Prepared, settings: &Settings<'_>, mode: Mode, base: Option<&'b mut KnowledgeBase>, call: Call<'_>, workspace: &Workspace) -> Result<(Vec<Candidate>, Option<&'b mut KnowledgeBase>)> {
+        const MOST: usize = 50;
+        let of = &prepared.classification;
+        let Some(base) = base.filter(|base| base.len() > 0) else { return Ok((Vec::new(), None)) };
+        let identity = Calibration::default();
+        let calibration = self.embedding.as_ref().filter(|_| settings.profile == Profile::Default).map_or(&identity, |spec| &spec.calibration);
+        let novelty = if mode == Mode::Conversation { of.novelty } else { Novelty::On };
+        let coverage = self.coverage.mean(&self.log);
+        let terms = self.query_terms(&workspace.text, &of.query.turns, &prepared.pack);
+        let mut query_vector = workspace.vector.clone();
+        if prepared.embedded {
+            self.lend(&of.query.turns, &mut query_vector);
+        }
+        let query = crate::knowledge::Query { vector: prepared.embedded.then_some(&query_vector[..]), terms: &terms };
+        let policy = Policy {
+            novelty,
+            partial_factor: call.options.facts.partial_factor,
+            min_relevance: settings.thresholds.min_relevance,
+            coverage: coverage.as_deref(),
+            residual: &[],
+            literal: settings.profile == Profile::Spec,
+            calibrate: &|cosine| calibration.apply(cosine),
+            ngrams: self.coverage.ngrams(),
+            limit: MOST,
+        };
+        let scored = base.select(&query, &policy, call.now);
+        let top = scored.iter().map(|s| s.score).fold(0.0f32, f32::max);
+        let overhead = call.options.message_overhead;
+        let candidates = scored
+            .iter()
+            .map(|fact| Candidate {
+                tier: Tier::P,
+                kind: ItemKind::Fact,
+                id: fact.index as u32,
+                score: if top > 0.0 { fact.score / top } else { 0.0 },
+                tokens: base.get(fact.index).map_or(0, |f| f.tokens).saturating_add(overhead),
+                pinned: false,
+                reason: Reason::FactRelevant,
+            })
+            .collect();
+        Ok((candidates, Some(base)))
+    }
+
+    /// Adds what the antecedents mean to the query's vector, and brings it back to unit length.
+    fn lend(&self, turns: &[u32], vector: &mut [f32]) {
+        const LENT: f32 = 0.5;
+        for position in turns.iter().filter_map(|id| self.log.position(*id)) {
+            for (mine, theirs) in vector.iter_mut().zip(self.log.vector(position)) {
+                *mine += LENT * theirs;
+            }
+        }
+        let _ = similarity::normalise(vector);
+    }
+
+    /// Content words of the query: the turn's own, then its antecedents' (`turn.query`).
+    pub fn query_terms(&self, text: &Text, turns: &[u32], pack: &Pack) -> Vec<String> {
+        /// An antecedent lends its first words, not its whole text.
+        const LENT: usize = 16;
+        let mut terms: Vec<String> = Vec::new();
+        let add = |text: &Text, terms: &mut Vec<String>, most: usize| {
+            let mut added = 0;
+            for word in text.words().iter().filter(|word| word.is_content()) {
+                let stem = text.stem(word);
+                if added < most && !terms.iter().any(|known| known == stem) {
+                    terms.push(stem.to_owned());
+                    added += 1;
+                }
+            }
+        };
+        add(text, &mut terms, usize::MAX);
+        let mut antecedent = Text::default();
+        for turn in turns.iter().filter_map(|id| self.log.get(*id)) {
+            antecedent.read(&turn.text, pack);
+            add(&antecedent, &mut terms, LENT);
+        }
+        terms
+    }
+
+    /// Tier E: referenced entries first, then fresh ones of the turn's own thread (R029-2, R029-6, G-61).
+    fn tools(&self, of: &Classification, settings: &Settings<'_>, call: Call<'_>, overhead: u32, reinvoke: &mut Vec<u32>, excluded: &mut Vec<LeftOut>) -> Result<Vec<(Candidate, String)>> {
+        let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::E as usize];
+        let referenced = |ordinal: u32| of.references.iter().find(|r| r.target == Some(Target::Scratch(ordinal)));
+        let mut found = Vec::new();
+        for (back, entry) in self.scratch.iter().rev().enumerate() {
+            let reference = referenced(entry.ordinal);
+            let freshness = self.scratch.freshness(entry, call.now);
+            let stale = matches!(freshness, Freshness::Stale { .. }) && !entry.pinned;
+            let policy = call.options.scratch.stale.unwrap_or_else(|| entry.volatility.stale_policy());
+            let leave = |reason| LeftOut { tier: Tier::E, kind: ItemKind::Scratch, id: entry.ordinal, name: String::new(), score: 0.0, tokens: entry.summary_tokens, reason };
+            if stale && policy == StalePolicy::Reinvoke {
+                if reference.is_some() {
+                    reinvoke.push(entry.ordinal);
+                }
+                excluded.push(leave(Reason::StaleReinvoke));
+                continue;
+            }
+            if stale && policy == StalePolicy::Exclude {
+                excluded.push(leave(Reason::StaleExcluded));
+                continue;
+            }
+            let raw = reference.is_some() && !stale && entry.raw_tokens <= share.saturating_sub(overhead + 24);
+            let mut body = self.scratch.rendered(entry, call.now, raw);
+            for row in reference.filter(|_| !raw).map_or(&[][..], |r| &r.rows) {
+                body.push_str("\n");
+                body.push_str(&row.text);
+            }
+            let state = if entry.pinned { "pinned" } else if stale { "stale" } else { "fresh" };
+            let text = render::tool_output(&entry.id, &entry.tool, state, &body);
+            let score = if reference.is_some() { 1.0 } else { 0.8 * 0.7f32.powi(back as i32) };
+            let reason = if entry.pinned { Reason::ScratchPinned } else if stale { Reason::ScratchStale } else { Reason::ScratchFresh };
+            let reason = if reference.is_some() { Reason::Pinned } else { reason };
+            let tokens = call.counter.count(&text)?.saturating_add(overhead);
+            found.push((Candidate { tier: Tier::E, kind: ItemKind::Scratch, id: entry.ordinal, score, tokens, pinned: reference.is_some(), reason }, text));
+        }
+        Ok(found)
+    }
+
+    fn render(&self, candidate: &Candidate, packed: &envelope::Packed, base: Option<&KnowledgeBase>, tools: &FxHashMap<u32, String>, overhead: u32, call: Call<'_>) -> Result<Option<Item>> {
+        let mut name = String::new();
+        let mut assistant = false;
+        let text = match candidate.kind {
+            ItemKind::Turn => {
+                let Some(turn) = self.log.get(candidate.id) else { return Ok(None) };
+                assistant = turn.role == Role::Assistant;
+                turn.text.clone()
+            }
+            ItemKind::Fact => {
+                let Some(fact) = base.and_then(|base| base.get(candidate.id as usize)) else { return Ok(None) };
+                name.clone_from(&fact.id);
+                render::fact(&fact.id, &fact.source, &fact.text)
+            }
+            ItemKind::Scratch => tools.get(&candidate.id).cloned().unwrap_or_default(),
+            ItemKind::Summary => match self.threads.get(candidate.id) {
+                Some(thread) => self.summary_text(thread, call.options.summary_tokens, call)?.unwrap_or_default(),
+                None => return Ok(None),
+            },
+        };
+        let (text, tokens) = if packed.cut {
+            let text = render::cut(&text, packed.tokens.saturating_sub(overhead), call.counter)?;
+            let tokens = call.counter.count(&text)?.saturating_add(overhead);
+            (text, tokens)
+        } else {
+            (text, candidate.tokens)
+        };
+        if text.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Item { tier: candidate.tier, kind: candidate.kind, id: candidate.id, name, assistant, score: candidate.score, tokens, reason: candidate.reason, pinned: candidate.pinned, truncated: packed.cut, text }))
+    }
+
+    /// What the conversation asks a document to cover: the subjects of the thread's user turns (G-69).
+    fn subqueries(&self, of: &Classification) -> Vec<String> {
+        const MOST: usize = 8;
+        let thread = self.threads.get(of.thread.thread).map_or(&[][..], |thread| &thread.turns);
+        thread.iter().rev().filter_map(|id| self.log.get(*id)).filter(|turn| turn.role == Role::User).take(MOST).map(|turn| turn.text.clone()).collect()
+    }
+
+    // ---- state -----------------------------------------------------------------------------------------------------
+
+    /// State of a thread: by slug, or of the active one.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub fn thread_state(&self, slug: Option<&str>) -> Result<(&str, &ThreadState, u32)> {
+        let ordinal = self.thread_ordinal(slug)?;
+        let thread = &self.threads.all()[ordinal as usize];
+        Ok((&thread.slug, &thread.state, thread.last_active))
+    }
+
+    fn thread_ordinal(&self, slug: Option<&str>) -> Result<u32> {
+        let missing = || Error::limit(Code::NotFound, "thread", slug.unwrap_or("(active)"), "a thread of this session");
+        match slug {
+            Some(slug) => self.threads.by_slug(slug).ok_or_else(missing),
+            None => self.threads.active(0).or_else(|| (0..self.speakers.len() as u16).find_map(|s| self.threads.active(s))).ok_or_else(missing),
+        }
+    }
+
+    /// Replaces parts of a thread's state: the host's word is authoritative (G-70).
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub fn update_thread(&mut self, slug: Option<&str>, established: Option<Vec<String>>, open_questions: Option<Vec<String>>, user_constraints: Option<Vec<String>>) -> Result<()> {
+        let ordinal = self.thread_ordinal(slug)?;
+        let Some(thread) = self.threads.get_mut(ordinal) else { return Ok(()) };
+        let state = &mut thread.state;
+        if let Some(lines) = established {
+            state.established = lines;
+        }
+        if let Some(lines) = open_questions {
+            state.open_questions = lines;
+        }
+        if let Some(lines) = user_constraints {
+            state.user_constraints = lines;
+        }
+        Ok(())
+    }
+
+    /// Erases a turn with its vector, its coverage, its tool results and its links (G-72); false when there is no such
+    /// turn.
+    pub fn delete_turn(&mut self, id: u32) -> bool {
+        let Some(turn) = self.log.remove(id) else { return false };
+        self.threads.remove(id);
+        self.threads.forget_lines(turn.thread, &turn.text);
+        self.coverage.remove(id);
+        self.scratch.remove_turn(id);
+        self.known.retain(|_, (_, appended)| *appended != Appended::Turn(id));
+        true
+    }
+
+    /// Content words of a turn and of what it carries over, as strings (`turn.query`).
+    pub fn terms_of(&self, content: &str, of: &Classification) -> Vec<String> {
+        let pack = Pack::at(of.locale);
+        let mut text = Text::default();
+        text.read(content, &pack);
+        self.query_terms(&text, &of.query.turns, &pack)
+    }
+
+    /// Hash of what a turn depends on: the turns it carries over, or the whole thread when none is named. Key a cache on it
+    /// together with the text.
+    pub fn context_hash(&self, of: &Classification) -> u64 {
+        let mut hasher = Xxh3Default::new();
+        let depends: Vec<u32> = if of.query.turns.is_empty() { self.log.recent(4).iter().map(|turn| turn.id).collect() } else { of.query.turns.clone() };
+        for turn in depends.iter().filter_map(|id| self.log.get(*id)) {
+            hasher.update(turn.text.as_bytes());
+            hasher.update(&[0]);
+        }
+        hasher.digest()
+    }
+
+    /// Header-safe name of a thread, by ordinal.
+    pub fn slug(&self, thread: u32) -> Option<&str> {
+        self.threads.get(thread).map(|thread| thread.slug.as_str())
+    }
+
+    /// The name a new thread opened by `content` would get.
+    pub fn slug_for(&self, content: &str, options: &Options) -> String {
+        let mut text = Text::default();
+        text.read(content, &self.pack_for(&options.locale, content));
+        self.threads.free_slug(&slug(&text, options.thread_names))
+    }
+}
+
+/// What a message is recognised by when a client resends it (G-71): the identity the host gave, else its role's number as
+/// a character and its text.
+pub fn message_hash(role: MessageRole, content: &str, identity: Option<&str>) -> u64 {
+    match identity {
+        Some(identity) => identity_hash(identity),
+        None => {
+            let mut hasher = Xxh3Default::new();
+            hasher.update(&[role as u8]);
+            hasher.update(content.as_bytes());
+            hasher.digest()
+        }
+    }
+}
+
+/// Hash of a message's identity; see [`message_hash`].
+pub fn identity_hash(identity: &str) -> u64 {
+    xxh3_64(identity.as_bytes())
+}
+
+/// What `prepare` found.
+struct Prepared {
+    classification: Classification,
+    embedded: bool,
+    pack: Arc<Pack>,
+    speaker: u16,
+}
+
+fn is_blank(content: &str) -> bool {
+    content.chars().all(|c| c.is_whitespace() || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}'))
+}
+
+fn read_turn(role: Role, content: &str, text: &Text, named: Option<Vec<String>>, host_id: Option<String>) -> Turn {
+    Turn {
+        id: 0,
+        role,
+        speaker: 0,
+        text: content.to_owned(),
+        tokens: 0,
+        at: 0,
+        thread: 0,
+        references: Vec::new(),
+        entities: named.unwrap_or_else(|| entities(content, text)),
+        scratch: Vec::new(),
+        terms: content_terms(text).into(),
+        lists: enumerations(content, text).into(),
+        host_id,
+        question: text.is_question(),
+        request: text.words().first().is_some_and(|w| w.class.has(Class::REQUEST)) || text.is_question(),
+        embedded: false,
+    }
+}
+
+/// Cosine of two sets of terms.
+fn lexical(a: &[u32], b: &[u32]) -> f32 {
+    if a.is_empty() || b.is_empty() {
+        return 0.0;
+    }
+    let shared = a.iter().filter(|term| b.contains(term)).count() as f32;
+    shared / ((a.len() * b.len()) as f32).sqrt()
+}
+
+/// Lexical similarity on the scale of 0.70 / 0.50: a third of the words shared joins, a fifth stays.
+fn lexical_scale(similarity: f32) -> f32 {
+    const X: [f32; 5] = [0.0, 0.08, 0.18, 0.33, 1.0];
+    const Y: [f32; 5] = [0.0, 0.35, 0.50, 0.70, 1.0];
+    let at = X.partition_point(|x| *x <= similarity).clamp(1, X.len() - 1);
+    Y[at - 1] + (Y[at] - Y[at - 1]) * (similarity - X[at - 1]) / (X[at] - X[at - 1])
+}
+
+fn mode(option: ModeOption, of: &Classification, log: &TurnLog) -> Mode {
+    match option {
+        ModeOption::Conversation => Mode::Conversation,
+        ModeOption::Document => Mode::Document,
+        ModeOption::Hybrid => Mode::Hybrid,
+        ModeOption::Auto if of.document_request && !log.is_empty() => Mode::Hybrid,
+        ModeOption::Auto => Mode::Conversation,
+    }
+}
+
+/// Units in sandwich order (G-44): the summary, the turns as one chronological block, each fact, each tool result.
+fn order(items: Vec<Item>, of: &Classification) -> Vec<Item> {
+    let weights = of.blend.weights();
+    let heaviest = weights.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let mut block: Vec<Item> = Vec::new();
+    let mut units: Vec<(f32, Vec<Item>)> = Vec::new();
+    for item in items {
+        let weight = (weights[item.tier as usize] / heaviest) as f32;
+        if item.kind == ItemKind::Turn {
+            block.push(item);
+        } else {
+            units.push((item.score * weight, vec![item]));
+        }
+    }
+    if !block.is_empty() {
+        let score = block.iter().map(|item| item.score).fold(0.0, f32::max) * (weights[Tier::C as usize] / heaviest) as f32;
+        block.sort_by_key(|item| item.id);
+        units.insert(0, (score, block));
+    }
+    let scores: Vec<f32> = units.iter().map(|(score, _)| *score).collect();
+    let mut units: Vec<Option<Vec<Item>>> = units.into_iter().map(|(_, items)| Some(items)).collect();
+    envelope::sandwich(&scores).into_iter().filter_map(|at| units[at].take()).flatten().collect()
+}
+
+/// Single items in SPEC-003's literal sandwich.
+fn order_literal(items: Vec<Item>, of: &Classification) -> Vec<Item> {
+    let weights = of.blend.weights();
+    let heaviest = weights.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let scores: Vec<f32> = items.iter().map(|item| item.score * (weights[item.tier as usize] / heaviest) as f32).collect();
+    let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
+    envelope::sandwich_literal(&scores).into_iter().filter_map(|at| items[at].take()).collect()
+}
+
+/// References of a classification that point at a turn.
+pub fn turn_targets(references: &[Reference]) -> impl Iterator<Item = u32> {
+    references.iter().filter_map(|r| if let Some(Target::Turn(id)) = r.target { Some(id) } else { None })
+}

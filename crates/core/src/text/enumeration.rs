@@ -1,0 +1,368 @@
+//! Enumerations: what "the second one", "option B" or "the latter" can count in (G-32).
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::pack::{Class, Tag};
+use super::words::{Gap, Text};
+
+/// How the items are set off from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EnumerationKind {
+    /// `1.` `2)` `(3)`, on lines of their own or in running text.
+    Numbered,
+    /// `A.` `b)` `Option C:`.
+    Lettered,
+    /// `-` `*` `•` at the start of lines.
+    Bulleted,
+    /// Lines of a Markdown table, the header left out.
+    Table,
+    /// Headings or bold lead-ins, one a paragraph.
+    Headings,
+    /// "First, … Second, …" in prose.
+    Prose,
+    /// "a, b and c" in a sentence.
+    Inline,
+}
+
+/// Items of one enumeration, in order, as byte ranges of the text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enumeration {
+    /// How it is written.
+    pub kind: EnumerationKind,
+    /// The items without their markers.
+    pub items: Box<[(u32, u32)]>,
+    /// Number or letter position of the first item (1 = "1." or "A").
+    pub first: u16,
+}
+
+impl Enumeration {
+    /// Index of the item labelled `label` (the number before it, or the letter's position).
+    pub fn labelled(&self, label: i16) -> Option<usize> {
+        let at = i32::from(label) - i32::from(self.first);
+        usize::try_from(at).ok().filter(|at| *at < self.items.len())
+    }
+}
+
+/// A line with an item marker.
+struct Marked {
+    kind: EnumerationKind,
+    /// Number or letter position; 0 for bullets.
+    label: u16,
+    indent: usize,
+    /// Where the item's text begins.
+    body: usize,
+    /// Where its line begins.
+    line: usize,
+}
+
+/// Every enumeration of at least two items in `source`, which `text` has read; outer lists before prose ones.
+/// Cost: linear, one pass over the lines and one over the words.
+pub fn enumerations(source: &str, text: &Text) -> Vec<Enumeration> {
+    let mut found = listed(source);
+    found.extend(table(source));
+    if found.is_empty() {
+        found.extend(inline_numbers(source));
+    }
+    found.extend(prose(source, text));
+    found.extend(comma_lists(source, text));
+    found
+}
+
+fn lines(source: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    source.split_inclusive('\n').map(move |line| {
+        let start = at;
+        at += line.len();
+        start..start + line.trim_end().len()
+    })
+}
+
+fn listed(source: &str) -> Vec<Enumeration> {
+    let mut lists: Vec<(Enumeration2, usize)> = Vec::new();
+    let mut done = Vec::new();
+    for line in lines(source) {
+        let Some(marked) = marker(source, &line) else { continue };
+        lists.retain(|(list, indent)| {
+            let keep = *indent <= marked.indent;
+            if !keep {
+                done.push(list.clone());
+            }
+            keep
+        });
+        match lists.iter_mut().find(|(list, indent)| *indent == marked.indent && list.takes(&marked)) {
+            Some((list, _)) => list.starts.push((marked.line, marked.body)),
+            None => {
+                if let Some(at) = lists.iter().position(|(_, indent)| *indent == marked.indent) {
+                    done.push(lists.remove(at).0);
+                }
+                lists.push((Enumeration2 { kind: marked.kind, first: marked.label, starts: vec![(marked.line, marked.body)] }, marked.indent));
+            }
+        }
+    }
+    done.extend(lists.into_iter().map(|(list, _)| list));
+    done.retain(|list| list.starts.len() > 1);
+    done.sort_by_key(|list| list.starts[0].0);
+    done.iter().map(|list| list.finish(source)).collect()
+}
+
+/// A list under construction: where each item's line and body begin.
+#[derive(Clone)]
+struct Enumeration2 {
+    kind: EnumerationKind,
+    first: u16,
+    starts: Vec<(usize, usize)>,
+}
+
+impl Enumeration2 {
+    fn takes(&self, marked: &Marked) -> bool {
+        self.kind == marked.kind && (marked.label == 0 || usize::from(marked.label) == usize::from(self.first) + self.starts.len())
+    }
+
+    fn finish(&self, source: &str) -> Enumeration {
+        let items = self.starts.iter().enumerate().map(|(i, (_, body))| {
+            let end = self.starts.get(i + 1).map_or_else(|| last_item_end(source, *body), |(line, _)| *line);
+            (*body as u32, (*body + source[*body..end.max(*body)].trim_end().len()) as u32)
+        });
+        Enumeration { kind: self.kind, items: items.collect(), first: self.first }
+    }
+}
+
+/// The last item ends at the first blank line, or with the text.
+fn last_item_end(source: &str, body: usize) -> usize {
+    let rest = &source[body..];
+    rest.find("\n\n").or_else(|| rest.find("\r\n\r\n")).map_or(source.len(), |at| body + at)
+}
+
+fn marker(source: &str, line: &Range<usize>) -> Option<Marked> {
+    let text = &source[line.clone()];
+    let trimmed = text.trim_start();
+    let indent = text.len() - trimmed.len();
+    let bare = trimmed.trim_start_matches(['*', '#', '_', '>']).trim_start_matches(' ');
+    let decorated = trimmed.len() - bare.len();
+    let body = |skip: usize| line.start + indent + skip;
+    let bullet = ["- ", "* ", "• ", "– ", "· ", "‣ ", "◦ ", "+ "].iter().find(|mark| trimmed.starts_with(**mark));
+    if let Some(mark) = bullet {
+        let inner = &trimmed[mark.len()..];
+        return Some(match label(inner.trim_start_matches(['*', '_'])) {
+            Some((kind, value, len)) if kind == EnumerationKind::Numbered => {
+                Marked { kind, label: value, indent, body: body(mark.len() + inner.len() - inner.trim_start_matches(['*', '_']).len() + len), line: line.start }
+            }
+            _ => Marked { kind: EnumerationKind::Bulleted, label: 0, indent, body: body(mark.len()), line: line.start },
+        });
+    }
+    let (kind, value, len) = label(bare)?;
+    Some(Marked { kind, label: value, indent, body: body(decorated + len), line: line.start })
+}
+
+/// `1.` `1)` `(1)` `1:` `A.` `b)` `Option C:` `Step 2:` at the start of a line: kind, value, length with the space.
+fn label(text: &str) -> Option<(EnumerationKind, u16, usize)> {
+    let open = usize::from(text.starts_with('('));
+    let (word, skip) = match text[open..].split_once(' ') {
+        Some((word, rest)) if word.chars().all(char::is_alphabetic) && word.len() > 2 && rest.starts_with(|c: char| c.is_ascii_alphanumeric()) => (rest, open + word.len() + 1),
+        _ => (&text[open..], open),
+    };
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let (kind, value, len) = if (1..=3).contains(&digits) {
+        (EnumerationKind::Numbered, word[..digits].parse().ok()?, digits)
+    } else {
+        let letter = word.bytes().next().filter(u8::is_ascii_alphabetic)?;
+        (EnumerationKind::Lettered, u16::from(letter.to_ascii_lowercase() - b'a' + 1), 1)
+    };
+    let after = &word[len..];
+    let close = after.chars().next().filter(|c| matches!(c, '.' | ')' | ':' | ']' | '-' | '–'))?;
+    let rest = &after[close.len_utf8()..];
+    let rest_trimmed = rest.trim_start_matches(['*', '_', ')']);
+    if !(rest_trimmed.is_empty() || rest_trimmed.starts_with(char::is_whitespace)) || (skip > open && close == '.' && kind == EnumerationKind::Lettered) {
+        return None;
+    }
+    let spaces = rest_trimmed.len() - rest_trimmed.trim_start().len();
+    Some((kind, value, skip + len + close.len_utf8() + (rest.len() - rest_trimmed.len()) + spaces))
+}
+
+/// Data rows of Markdown tables.
+fn table(source: &str) -> Vec<Enumeration> {
+    let mut found = Vec::new();
+    let mut rows: Vec<(u32, u32)> = Vec::new();
+    let mut ruled = false;
+    let mut close = |rows: &mut Vec<(u32, u32)>, ruled: &mut bool| {
+        if *ruled && rows.len() > 1 {
+            found.push(Enumeration { kind: EnumerationKind::Table, items: std::mem::take(rows).into(), first: 1 });
+        }
+        rows.clear();
+        *ruled = false;
+    };
+    for line in lines(source) {
+        let text = source[line.clone()].trim();
+        if !text.starts_with('|') {
+            close(&mut rows, &mut ruled);
+        } else if text.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
+            ruled = true;
+            rows.clear();
+        } else {
+            rows.push((line.start as u32, line.end as u32));
+        }
+    }
+    close(&mut rows, &mut ruled);
+    found
+}
+
+/// `1. … 2. … 3. …` inside running text.
+fn inline_numbers(source: &str) -> Option<Enumeration> {
+    let bytes = source.as_bytes();
+    let mut starts: Vec<(usize, usize)> = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let open = usize::from(bytes[at] == b'(');
+        let boundary = at == 0 || bytes[at - 1].is_ascii_whitespace();
+        let digits = bytes[at + open..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if boundary && (1..=2).contains(&digits) {
+            let end = at + open + digits;
+            let closed = bytes.get(end).is_some_and(|b| *b == b')' || (*b == b'.' && open == 0));
+            let spaced = bytes.get(end + 1).is_some_and(u8::is_ascii_whitespace);
+            let value: usize = source[at + open..end].parse().unwrap_or(0);
+            if closed && spaced && value == starts.len() + 1 {
+                starts.push((at, end + 2));
+            }
+            at = end;
+        }
+        at += 1;
+    }
+    let list = Enumeration2 { kind: EnumerationKind::Numbered, first: 1, starts };
+    (list.starts.len() > 1).then(|| list.finish(source))
+}
+
+/// "First, … Second, … Finally, …": ordinals that open a clause, in sequence.
+fn prose(source: &str, text: &Text) -> Option<Enumeration> {
+    let mut starts: Vec<usize> = Vec::new();
+    for (at, word) in text.words().iter().enumerate() {
+        let opens = word.opens() || word.gap.has(Gap::PAUSE) || (at > 0 && text.words()[at - 1].class.has(Class::CONJUNCTION.or(Class::DEFINITE)));
+        let next = word.class.has(Class::ORDINAL) && word.value as usize == starts.len() + 1;
+        let last = word.class.has(Class::LAST) && starts.len() > 1;
+        if opens && (next || last) {
+            starts.push(word.start as usize);
+        }
+    }
+    if starts.len() < 2 {
+        return None;
+    }
+    let items = starts.iter().enumerate().map(|(i, start)| {
+        let end = starts.get(i + 1).copied().unwrap_or_else(|| last_item_end(source, *start));
+        (*start as u32, (start + source[*start..end].trim_end().len()) as u32)
+    });
+    Some(Enumeration { kind: EnumerationKind::Prose, items: items.collect(), first: 1 })
+}
+
+/// "a, b, and c", "x or y": short coordinated phrases of one sentence.
+fn comma_lists(source: &str, text: &Text) -> Vec<Enumeration> {
+    let words = text.words();
+    let mut found = Vec::new();
+    let mut sentence_start = 0;
+    while sentence_start < words.len() {
+        let sentence = words[sentence_start].sentence;
+        let end = words[sentence_start..].iter().position(|w| w.sentence != sentence).map_or(words.len(), |n| sentence_start + n);
+        found.extend(comma_list(source, text, sentence_start..end));
+        sentence_start = end;
+    }
+    found
+}
+
+fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumeration> {
+    const LONGEST: usize = 7;
+    let words = text.words();
+    let comma = |at: usize| words[at].gap.has(Gap::PAUSE) && source[words[at - 1].end as usize..words[at].start as usize].contains([',', ';', '、', '，']);
+    // The last coordination of the sentence: "… and c".
+    let joint = range.clone().skip(1).rev().find(|at| words[*at].class.has(Class::CONJUNCTION) && at + 1 < range.end && words[at + 1].tag != Tag::Verb)?;
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut end = joint;
+    let mut at = joint;
+    while at > range.start {
+        at -= 1;
+        if end - at > LONGEST {
+            break;
+        }
+        if at > range.start && comma(at) {
+            parts.push(at..end);
+            end = at;
+        }
+    }
+    let reach = if parts.is_empty() { 1 } else { 4 };
+    let head = phrase_before(text, range.start, end, reach);
+    if head < end {
+        parts.push(head..end);
+    }
+    parts.reverse();
+    let stop = (joint + 1..range.end).find(|at| comma(*at) || (at - joint > LONGEST)).unwrap_or(range.end);
+    parts.push(joint + 1..phrase_after(text, joint + 1, stop));
+    let items: Vec<(u32, u32)> = parts.iter().filter(|part| !part.is_empty()).map(|part| (words[part.start].start, words[part.end - 1].end)).collect();
+    (items.len() > 1).then(|| Enumeration { kind: EnumerationKind::Inline, items: items.into(), first: 1 })
+}
+
+/// Start of the noun phrase that ends before `end`.
+fn phrase_before(text: &Text, floor: usize, end: usize, reach: usize) -> usize {
+    let words = text.words();
+    let mut at = end;
+    while at > floor && end - at < reach.max(3) {
+        let word = words[at - 1];
+        if matches!(word.tag, Tag::Verb | Tag::Past) || word.class.has(Class::PREPOSITION.or(Class::BE).or(Class::AUXILIARY).or(Class::SUBORDINATOR)) || word.gap.has(Gap::STOP) && at - 1 != floor {
+            break;
+        }
+        at -= 1;
+        if words[at].class.has(Class::DEFINITE.or(Class::INDEFINITE)) {
+            break;
+        }
+    }
+    at
+}
+
+/// End of the noun phrase that begins at `start`.
+fn phrase_after(text: &Text, start: usize, stop: usize) -> usize {
+    let words = text.words();
+    (start..stop).find(|at| *at > start && (words[*at].class.has(Class::BE.or(Class::AUXILIARY).or(Class::SUBORDINATOR)) || words[*at].tag == Tag::Verb)).unwrap_or(stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Pack;
+    use super::*;
+
+    fn items(source: &str) -> Vec<Vec<&str>> {
+        let mut text = Text::default();
+        text.read(source, &Pack::of("en"));
+        enumerations(source, &text).iter().map(|list| list.items.iter().map(|(from, to)| &source[*from as usize..*to as usize]).collect()).collect()
+    }
+
+    #[test]
+    fn numbered_lettered_bulleted_and_nested() {
+        assert_eq!(items("Steps:\n1. Write it\n2) Read it\n")[0], ["Write it", "Read it"]);
+        assert!(items("1. Write it\n\n3. Read it").is_empty());
+    }
+
+    #[test]
+    fn numbered_lines_keep_their_continuations() {
+        assert_eq!(items("Do:\n1. Write it\n   carefully\n2. Open the port\n\nDone.")[0], ["Write it\n   carefully", "Open the port"]);
+        assert_eq!(items("A) tea\nB) coffee")[0], ["tea", "coffee"]);
+        assert_eq!(items("- one\n  - deep\n  - deeper\n- two")[0], ["one\n  - deep\n  - deeper", "two"]);
+        assert_eq!(items("**1. Cats** purr\n**2. Dogs** bark")[0], ["Cats** purr", "Dogs** bark"]);
+        assert_eq!(items("Option A: tea\nOption B: coffee")[0], ["tea", "coffee"]);
+    }
+
+    #[test]
+    fn running_text() {
+        assert_eq!(items("1. Write etcd.conf … 2. Open the port …")[0], ["Write etcd.conf …", "Open the port …"]);
+        assert_eq!(items("First, unplug it. Second, wait. Finally, plug it in.")[0].len(), 3);
+    }
+
+    #[test]
+    fn tables_and_commas() {
+        assert_eq!(items("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |")[0], ["| 1 | 2 |", "| 3 | 4 |"]);
+        assert_eq!(items("You can take the bus, the train, or a taxi.").last().unwrap(), &["the bus", "the train", "a taxi"]);
+    }
+
+    #[test]
+    fn version_numbers_and_single_items_are_not_lists() {
+        assert!(items("Version 1.2 costs 3.4").is_empty());
+        assert!(items("1. Only one").is_empty());
+    }
+}

@@ -1,0 +1,277 @@
+//! The turn log: Tier C's store (SPEC-028 §3).
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+
+use crate::text::{Enumeration, Text};
+
+/// Who spoke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// The user.
+    User,
+    /// The assistant.
+    Assistant,
+}
+
+/// One message of the dialogue (R028-4). Tool output is not a turn; it is a scratch entry.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Turn {
+    /// From 1, monotonic, never reused (G-57); counts user and assistant messages.
+    pub id: u32,
+    /// Who spoke.
+    pub role: Role,
+    /// Index of the speaker's name in the session; 0 for no name.
+    pub speaker: u16,
+    /// What was said, unchanged but for lone surrogates, which became U+FFFD.
+    pub text: String,
+    /// Tokens of `text`, counted once.
+    pub tokens: u32,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+    /// Ordinal of its thread.
+    pub thread: u32,
+    /// Turns it refers to.
+    pub references: Vec<u32>,
+    /// Named entities, by the host or by form.
+    pub entities: Vec<String>,
+    /// Ordinals of the scratch entries produced in its group.
+    pub scratch: Vec<u32>,
+    /// Hashes of its content words, each once, in order of first mention.
+    pub terms: Box<[u32]>,
+    /// Enumerations in it.
+    pub lists: Box<[Enumeration]>,
+    /// Host's id.
+    pub host_id: Option<String>,
+    /// It ends as a question.
+    pub question: bool,
+    /// It asks for something to be done.
+    pub request: bool,
+    /// It has a vector.
+    pub embedded: bool,
+}
+
+/// The turns of one session with their vectors, contiguous and in order.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TurnLog {
+    turns: Vec<Turn>,
+    vectors: Vec<f32>,
+    dimensions: usize,
+    next: u32,
+    evicted: u32,
+    /// In how many turns a term occurs.
+    frequency: FxHashMap<u32, u32>,
+}
+
+impl TurnLog {
+    /// Number of turns held.
+    pub fn len(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// True when no turn is held.
+    pub fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    /// The id the next turn gets.
+    pub fn next_id(&self) -> u32 {
+        self.next + 1
+    }
+
+    /// The turns, oldest first.
+    pub fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    /// The newest `n` turns, oldest of them first; none for 0.
+    pub fn recent(&self, n: usize) -> &[Turn] {
+        &self.turns[self.turns.len().saturating_sub(n)..]
+    }
+
+    /// Position of a turn.
+    pub fn position(&self, id: u32) -> Option<usize> {
+        self.turns.binary_search_by_key(&id, |turn| turn.id).ok()
+    }
+
+    /// A turn by id.
+    pub fn get(&self, id: u32) -> Option<&Turn> {
+        self.position(id).map(|at| &self.turns[at])
+    }
+
+    /// A turn by id, for changing what it links to.
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut Turn> {
+        self.position(id).map(|at| &mut self.turns[at])
+    }
+
+    /// The newest turn of a role.
+    pub fn last(&self, role: Role) -> Option<&Turn> {
+        self.turns.iter().rev().find(|turn| turn.role == role)
+    }
+
+    /// True when the id was given out and has left the log by eviction.
+    pub fn was_evicted(&self, id: u32) -> bool {
+        id >= 1 && id <= self.evicted && self.position(id).is_none()
+    }
+
+    /// All vectors, one row a turn, zeros where a turn has none.
+    pub fn vectors(&self) -> &[f32] {
+        &self.vectors
+    }
+
+    /// Vector length; 0 before the first vector.
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// The vector of the turn at a position.
+    pub fn vector(&self, at: usize) -> &[f32] {
+        &self.vectors[at * self.dimensions..][..self.dimensions]
+    }
+
+    /// Number of turns that hold a term.
+    pub fn frequency(&self, term: u32) -> u32 {
+        self.frequency.get(&term).copied().unwrap_or(0)
+    }
+
+    /// Rarity of a term among the turns: BM25's idf, ≥ 0.
+    pub fn idf(&self, term: u32) -> f32 {
+        let (n, df) = (self.turns.len() as f32, self.frequency(term) as f32);
+        (1.0 + (n - df + 0.5) / (df + 0.5)).ln()
+    }
+
+    /// Appends a turn; its id is set here. `vector` is unit and of the log's dimension. Evicts the oldest beyond `ring`.
+    /// Returns the turns that left.
+    pub fn append(&mut self, mut turn: Turn, vector: Option<&[f32]>, ring: Option<usize>) -> Vec<Turn> {
+        self.next += 1;
+        turn.id = self.next;
+        turn.embedded = vector.is_some();
+        if let Some(vector) = vector
+            && self.dimensions == 0
+        {
+            self.dimensions = vector.len();
+            self.vectors = vec![0.0; self.turns.len() * self.dimensions];
+        }
+        match vector {
+            Some(vector) => self.vectors.extend_from_slice(vector),
+            None => self.vectors.resize(self.vectors.len() + self.dimensions, 0.0),
+        }
+        for term in &turn.terms {
+            *self.frequency.entry(*term).or_default() += 1;
+        }
+        self.turns.push(turn);
+        let excess = self.turns.len().saturating_sub(ring.unwrap_or(usize::MAX));
+        let gone: Vec<Turn> = self.turns.drain(..excess).collect();
+        self.vectors.drain(..excess * self.dimensions);
+        for turn in &gone {
+            self.forget(turn);
+            self.evicted = turn.id;
+        }
+        gone
+    }
+
+    /// Erases a turn with its vector and its links (G-72).
+    pub fn remove(&mut self, id: u32) -> Option<Turn> {
+        let at = self.position(id)?;
+        let turn = self.turns.remove(at);
+        self.vectors.drain(at * self.dimensions..(at + 1) * self.dimensions);
+        self.forget(&turn);
+        for other in &mut self.turns {
+            other.references.retain(|target| *target != id);
+        }
+        Some(turn)
+    }
+
+    fn forget(&mut self, turn: &Turn) {
+        for term in &turn.terms {
+            if let Some(count) = self.frequency.get_mut(term) {
+                *count -= 1;
+                if *count == 0 {
+                    self.frequency.remove(term);
+                }
+            }
+        }
+    }
+
+    /// Bytes held, text left out.
+    pub fn bytes(&self) -> usize {
+        let turns: usize = self.turns.iter().map(|t| size_of::<Turn>() + t.terms.len() * 4 + t.lists.iter().map(|l| 16 + l.items.len() * 8).sum::<usize>()).sum();
+        turns + self.vectors.capacity() * 4 + self.frequency.capacity() * 9
+    }
+
+    /// Bytes of text held.
+    pub fn text_bytes(&self) -> usize {
+        self.turns.iter().map(|turn| turn.text.len()).sum()
+    }
+}
+
+/// Hashes of the content words of a text, each once, in order of first mention.
+pub fn content_terms(text: &Text) -> Vec<u32> {
+    let mut seen = FxHashSet::default();
+    text.words().iter().filter(|word| word.is_content() && seen.insert(word.term)).map(|word| word.term).collect()
+}
+
+/// Recency weight of a turn `distance` turns back: 0.5 ^ (distance / half-life) (R028-6).
+pub fn turn_recency(distance: u32, half_life: f64) -> f64 {
+    0.5f64.powf(f64::from(distance) / half_life)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A turn with nothing but text, for tests of other modules.
+    pub(crate) fn turn(role: Role, text: &str) -> Turn {
+        Turn {
+            id: 0,
+            role,
+            speaker: 0,
+            text: text.into(),
+            tokens: 1,
+            at: 0,
+            thread: 0,
+            references: Vec::new(),
+            entities: Vec::new(),
+            scratch: Vec::new(),
+            terms: text.bytes().map(u32::from).take(1).collect(),
+            lists: Box::default(),
+            host_id: None,
+            question: false,
+            request: false,
+            embedded: false,
+        }
+    }
+
+    #[test]
+    fn recency_values_of_the_requirements() {
+        for (distance, value) in [(0, 1.0), (1, 0.890_899), (2, 0.793_701), (3, 0.707_107), (6, 0.5), (12, 0.25), (18, 0.125), (24, 0.0625)] {
+            assert!((turn_recency(distance, 6.0) - value).abs() < 1e-6, "{distance}");
+        }
+    }
+
+    #[test]
+    fn a_ring_of_two_keeps_the_newest_and_never_reuses_ids() {
+        let mut log = TurnLog::default();
+        for text in ["a", "b", "c"] {
+            log.append(turn(Role::User, text), None, Some(2));
+        }
+        assert_eq!(log.turns().iter().map(|t| (t.id, t.text.as_str())).collect::<Vec<_>>(), [(2, "b"), (3, "c")]);
+        assert!(log.was_evicted(1) && !log.was_evicted(2) && !log.was_evicted(9));
+        assert_eq!(log.frequency(u32::from(b'a')), 0);
+        log.remove(3);
+        log.append(turn(Role::User, "d"), None, Some(2));
+        assert_eq!(log.turns().last().unwrap().id, 4);
+        assert!(log.recent(0).is_empty());
+    }
+
+    #[test]
+    fn vectors_stay_aligned_with_their_turns() {
+        let mut log = TurnLog::default();
+        log.append(turn(Role::User, "a"), None, None);
+        log.append(turn(Role::User, "b"), Some(&[1.0, 0.0]), None);
+        log.append(turn(Role::User, "c"), None, None);
+        assert_eq!(log.vectors(), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+        log.remove(1);
+        assert_eq!(log.vector(0), [1.0, 0.0]);
+    }
+}
