@@ -1,0 +1,214 @@
+//! Results as columns: numbers in one registered Float64Array, texts in one string that the columns point into.
+//!
+//! `src/columns.ts`, `src/classification.ts` and `src/turn.ts` read them; the layout is described in ARCHITECTURE.md.
+
+use trihorizon_core::blend::Tier;
+use trihorizon_core::classify::Classification;
+use trihorizon_core::envelope::ItemKind;
+use trihorizon_core::headers::Mode;
+use trihorizon_core::intent::{Intent, Novelty};
+use trihorizon_core::references::{Item, Reference, Target};
+use trihorizon_core::session::{Assembled, Session};
+use trihorizon_core::text::Utf16;
+
+/// Columns and blob under construction.
+#[derive(Default)]
+pub struct Columns {
+    pub numbers: Vec<f64>,
+    pub blob: String,
+    units: usize,
+}
+
+impl Columns {
+    pub fn clear(&mut self) {
+        self.numbers.clear();
+        self.blob.clear();
+        self.units = 0;
+    }
+
+    fn push(&mut self, number: impl Into<f64>) {
+        self.numbers.push(number.into());
+    }
+
+    fn flag(&mut self, bits: &[bool]) {
+        self.push(bits.iter().enumerate().map(|(bit, on)| u32::from(*on) << bit).sum::<u32>());
+    }
+
+    /// Offset and length of `text` in the blob, UTF-16 units.
+    fn text(&mut self, text: &str) {
+        let units = if text.is_ascii() { text.len() } else { text.encode_utf16().count() };
+        self.push(self.units as u32);
+        self.push(units as u32);
+        self.units += units;
+        self.blob.push_str(text);
+    }
+
+    /// Closes the columns: the first holds their number.
+    pub fn finish(&mut self) {
+        self.numbers[0] = self.numbers.len() as f64;
+    }
+
+    pub fn classification(&mut self, of: &Classification, source: &str, session: &Session, terms: &[String]) {
+        let utf16 = Utf16::new(source);
+        self.push(0);
+        self.push(position(&Intent::ALL, of.intent));
+        self.push(of.confidence);
+        self.push(of.reason as u8);
+        self.flag(&[of.ellipsis, of.context_dependent, of.document_request]);
+        self.push(of.carries_over.unwrap_or(0));
+        self.push(of.thread.thread);
+        self.push(of.thread.event as u8);
+        self.push(of.thread.similarity);
+        self.push(of.similarity);
+        self.push(of.source as u8);
+        for weight in of.blend.weights() {
+            self.push(weight);
+        }
+        self.push(novelty(of.novelty));
+        self.push(of.locale);
+        let hash = if of.context_dependent { session.context_hash(of) } else { 0 };
+        self.push((hash >> 32) as u32);
+        self.push(hash as u32);
+        self.push(of.references.len() as u32);
+        let carried = &terms[of.terms.len().min(terms.len())..];
+        if carried.is_empty() {
+            self.text(source);
+        } else {
+            self.text(&format!("{source} {}", carried.join(" ")));
+        }
+        self.push(terms.len() as u32);
+        self.push(of.query.turns.len() as u32);
+        self.push(0);
+        for reference in &of.references {
+            self.reference(reference, utf16);
+        }
+        for term in terms {
+            self.text(term);
+        }
+        for turn in &of.query.turns {
+            self.push(*turn);
+        }
+    }
+
+    fn reference(&mut self, reference: &Reference, utf16: Utf16<'_>) {
+        self.push(utf16.offset(reference.span.start) as u32);
+        self.push(utf16.offset(reference.span.end) as u32);
+        self.push(reference.kind as u8);
+        self.target(reference.target);
+        self.push(reference.confidence);
+        self.push(reference.reason as u8);
+        self.items(&reference.items);
+        self.items(&reference.rows);
+        self.push(reference.alternatives.len() as u32);
+        for target in &reference.alternatives {
+            self.target(Some(*target));
+        }
+    }
+
+    fn target(&mut self, target: Option<Target>) {
+        let (kind, id) = match target {
+            None => (0, 0),
+            Some(Target::Turn(id)) => (1, id),
+            Some(Target::Scratch(ordinal)) => (2, ordinal),
+        };
+        self.push(kind);
+        self.push(id);
+        // Facts are named by a text; turns and scratch entries are not.
+        self.push(0);
+        self.push(0);
+    }
+
+    fn items(&mut self, items: &[Item]) {
+        self.push(items.len() as u32);
+        for item in items {
+            self.push(item.number);
+            self.text(&item.text);
+        }
+    }
+
+    pub fn assembled(&mut self, of: &Assembled, session: &Session) {
+        let start = self.numbers.len() as f64;
+        self.numbers[23] = start;
+        self.push(of.turn.unwrap_or(0));
+        self.push(mode(of.mode));
+        self.push(of.micros);
+        self.push(of.budget);
+        self.push(of.spent.iter().sum::<u32>());
+        for spent in of.spent {
+            self.push(spent);
+        }
+        self.flag(&[of.estimated]);
+        self.push(of.headers.len() as u32);
+        for (name, value) in &of.headers {
+            self.push(*name as u32);
+            self.text(value);
+        }
+        self.push(of.items.len() as u32);
+        for item in &of.items {
+            self.push(tier(item.tier));
+            self.push(kind(item.kind));
+            self.push(item.id);
+            self.text(&item.name);
+            self.push(u8::from(item.assistant));
+            self.push(item.score);
+            self.push(item.tokens);
+            self.push(item.reason as u8);
+            self.flag(&[item.pinned, item.truncated]);
+            self.text(&item.text);
+        }
+        self.push(of.left.len() as u32);
+        for left in &of.left {
+            self.push(tier(left.tier));
+            self.push(kind(left.kind));
+            self.push(left.id);
+            self.text(&left.name);
+            self.push(left.score);
+            self.push(left.tokens);
+            self.push(left.reason as u8);
+        }
+        self.push(of.reinvoke.len() as u32);
+        for ordinal in &of.reinvoke {
+            self.push(*ordinal);
+            let (tool, arguments) = session.scratch().get(*ordinal).map_or(("", ""), |entry| (&entry.tool, &entry.arguments));
+            self.text(tool);
+            self.text(arguments);
+        }
+        self.push(of.subqueries.len() as u32);
+        for subquery in &of.subqueries {
+            self.text(subquery);
+        }
+    }
+}
+
+fn position<T: PartialEq>(all: &[T], of: T) -> u32 {
+    all.iter().position(|one| *one == of).unwrap_or(0) as u32
+}
+
+const fn novelty(novelty: Novelty) -> u8 {
+    match novelty {
+        Novelty::On => 0,
+        Novelty::Off => 1,
+        Novelty::Partial => 2,
+    }
+}
+
+const fn mode(mode: Mode) -> u8 {
+    match mode {
+        Mode::Conversation => 0,
+        Mode::Document => 1,
+        Mode::Hybrid => 2,
+    }
+}
+
+const fn tier(tier: Tier) -> u8 {
+    tier as u8
+}
+
+const fn kind(kind: ItemKind) -> u8 {
+    match kind {
+        ItemKind::Turn => 0,
+        ItemKind::Fact => 1,
+        ItemKind::Scratch => 2,
+        ItemKind::Summary => 3,
+    }
+}

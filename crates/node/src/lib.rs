@@ -1,0 +1,459 @@
+//! The Node binding: convert, call, convert.
+//!
+//! Free functions over u32 handles in a thread-local registry; a class receiver alone would cost ten empty calls. Every
+//! export catches panics; every failure carries a code. Results come back in one registered Float64Array and one string.
+
+mod columns;
+mod failure;
+mod registry;
+mod text;
+
+use std::cell::RefCell;
+
+use napi::bindgen_prelude::{Float32Array, Float64Array, Function, FnArgs, Uint8Array};
+use napi_derive::napi;
+use serde::Deserialize;
+use serde_json::json;
+use trihorizon_core::classify::SimilaritySource;
+use trihorizon_core::config::{CallOptions, Options, TokensOption};
+use trihorizon_core::embedding::StaticEmbedder;
+use trihorizon_core::error::{Code, Error as CoreError};
+use trihorizon_core::headers;
+use trihorizon_core::intent::Intent;
+use trihorizon_core::knowledge::NewFact;
+use trihorizon_core::references::{Reason, ReferenceType};
+use trihorizon_core::session::{Appended, MessageRole, Meta, Session, identity_hash};
+use trihorizon_core::similarity;
+use trihorizon_core::text::Pack;
+use trihorizon_core::threads::ThreadEvent;
+
+use columns::Columns;
+use failure::{Failure, Outcome, Result, js};
+use registry::{Engine, with_base, with_engine, with_session};
+use text::Text;
+
+type Counter<'a> = Function<'a, FnArgs<(String,)>, f64>;
+
+thread_local! {
+    static OUT: RefCell<Out> = RefCell::default();
+}
+
+/// The registered result buffer of this thread and the result last made.
+#[derive(Default)]
+struct Out {
+    columns: Columns,
+    buffer: Option<Float64Array>,
+}
+
+impl Out {
+    /// Copies the columns into the registered buffer; only their number when they do not fit.
+    fn deliver(&mut self) {
+        let Some(buffer) = &mut self.buffer else { return };
+        // SAFETY: the buffer is pinned by the reference that `Float64Array` holds, JavaScript does not run meanwhile, and
+        // the façade never transfers or detaches it.
+        let out = unsafe { buffer.as_mut() };
+        let numbers = &self.columns.numbers;
+        if numbers.len() <= out.len() {
+            out[..numbers.len()].copy_from_slice(numbers);
+        } else {
+            out[0] = numbers.len() as f64;
+        }
+    }
+}
+
+/// Registers the buffer that results are written to. It must not be detached.
+#[napi(catch_unwind)]
+pub fn register(buffer: Float64Array) {
+    OUT.with_borrow_mut(|out| out.buffer = Some(buffer));
+}
+
+/// Writes the last result again, into a larger buffer.
+#[napi(catch_unwind)]
+pub fn refetch() {
+    OUT.with_borrow_mut(Out::deliver);
+}
+
+/// Names behind the numbers in the columns, JSON.
+#[napi(catch_unwind)]
+pub fn tables() -> String {
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "intents": Intent::ALL.map(Intent::name),
+        "types": ReferenceType::ALL.map(ReferenceType::name),
+        "events": ThreadEvent::ALL.map(ThreadEvent::name),
+        "sources": SimilaritySource::ALL.map(SimilaritySource::name),
+        "reasons": Reason::TEXTS,
+        "locales": Pack::locales().collect::<Vec<_>>(),
+        "novelty": ["on", "off", "partial"],
+        "modes": ["conversation", "document", "hybrid"],
+        "tiers": ["P", "C", "E"],
+        "kinds": ["turn", "fact", "scratch", "summary"],
+        "targets": ["none", "turn", "scratch", "fact"],
+        "roles": ["user", "assistant"],
+        "headers": headers::NAMES,
+        "codes": Code::ALL.map(|code| json!({ "code": code.name(), "crpCode": code.crp() })),
+    })
+    .to_string()
+}
+
+/// Options with defaults filled in, JSON.
+#[napi(catch_unwind)]
+pub fn check_options(options: Text) -> Result<String> {
+    js(|| {
+        let options = Options::parse(&options.0)?;
+        Ok(serde_json::to_string(&options).unwrap_or_default())
+    })
+}
+
+/// Opens an engine.
+#[napi(catch_unwind)]
+pub fn engine_open(options: Text, counter: Option<Counter<'_>>) -> Result<u32> {
+    js(|| {
+        let options = Options::parse(&options.0)?;
+        let custom = match (&options.tokens, counter) {
+            (TokensOption::Custom, Some(counter)) => Some(counter.create_ref().map_err(Failure::host)?),
+            (TokensOption::Custom, None) => return Err(CoreError::new(Code::InvalidOption, "tokens: custom needs a function").into()),
+            _ => None,
+        };
+        registry::open(Engine::new(options, custom)?)
+    })
+}
+
+/// What the engine is made of, JSON.
+#[napi(catch_unwind)]
+pub fn engine_info(engine: u32) -> Result<String> {
+    js(|| {
+        with_engine(engine, |engine| {
+            let (sessions, bytes) = registry::usage(engine.handle);
+            Ok(json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "kernel": similarity::kernel(),
+                "embedding": engine.embedding().map(|spec| json!({ "id": spec.id, "dimensions": spec.dimensions })),
+                "tokenizer": engine.options.tokens,
+                "locales": Pack::locales().collect::<Vec<_>>(),
+                "sessions": sessions,
+                "bytes": bytes,
+                "options": engine.options,
+            })
+            .to_string())
+        })
+    })
+}
+
+/// Closes an engine and all that belongs to it; idempotent.
+#[napi(catch_unwind)]
+pub fn engine_close(engine: u32) {
+    registry::close(engine);
+}
+
+/// Opens an empty session.
+#[napi(catch_unwind)]
+pub fn session_open(engine: u32, id: Text, namespace: Text) -> Result<u32> {
+    js(|| {
+        let session = with_engine(engine, |engine| Ok(Session::new(id.0, &engine.options)))?;
+        registry::open_session(engine, session, namespace.0)
+    })
+}
+
+/// Opens a session from a snapshot.
+#[napi(catch_unwind)]
+pub fn session_restore(engine: u32, id: Text, namespace: Text, bytes: Uint8Array) -> Result<u32> {
+    js(|| {
+        let session = with_engine(engine, |engine| Ok(Session::restore(&bytes, &id.0, &engine.options)?))?;
+        registry::open_session(engine, session, namespace.0)
+    })
+}
+
+/// The session as bytes: versioned and checksummed.
+#[napi(catch_unwind)]
+pub fn session_snapshot(session: u32) -> Result<Uint8Array> {
+    js(|| {
+        with_session(session, |cx| Ok(Uint8Array::from(cx.session.snapshot())))
+    })
+}
+
+/// Closes a session; idempotent.
+#[napi(catch_unwind)]
+pub fn session_close(session: u32) {
+    registry::close_session(session);
+}
+
+/// Appends a message: a positive turn id, a negative scratch ordinal, or 0.
+#[napi(catch_unwind)]
+pub fn append(env: &napi::Env, session: u32, role: u32, content: Text, meta: Option<Text>, vector: Option<&[f32]>, now: f64) -> Result<f64> {
+    js(|| {
+        let role = role_of(role)?;
+        let meta: Meta = meta.map_or(Ok(Meta::default()), |meta| parse(&meta.0, Code::InvalidMessage))?;
+        with_session(session, |cx| {
+            let appended = cx.call(*env, now, |session, call, workspace, _| session.append(role, &content.0, meta, vector, call, workspace))?;
+            Ok(match appended {
+                Appended::Turn(id) => f64::from(id),
+                Appended::Scratch(ordinal) => -f64::from(ordinal),
+                Appended::Neither => 0.0,
+            })
+        })
+    })
+}
+
+/// How many messages, given by their identities, the session already has from its beginning.
+#[napi(catch_unwind)]
+pub fn sync_prefix(session: u32, identities: Vec<String>) -> Result<u32> {
+    js(|| with_session(session, |cx| Ok(cx.session.known_prefix(identities.iter().map(|identity| identity_hash(identity))) as u32)))
+}
+
+/// Classifies a turn; the texts of the result, its numbers in the registered buffer.
+#[napi(catch_unwind)]
+pub fn classify(env: &napi::Env, session: u32, content: Text, overrides: Option<Text>, vector: Option<&[f32]>, now: f64) -> Result<String> {
+    js(|| {
+        let options = overrides.map_or(Ok(CallOptions::default()), |json| CallOptions::parse(&json.0))?;
+        with_session(session, |cx| {
+            let of = cx.call(*env, now, |session, call, workspace, _| session.classify(&content.0, vector, &options, call, workspace))?;
+            OUT.with_borrow_mut(|out| {
+                out.columns.clear();
+                out.columns.classification(&of, &content.0, cx.session, &cx.session.terms_of(&content.0, &of));
+                out.columns.finish();
+                out.deliver();
+                Ok(std::mem::take(&mut out.columns.blob))
+            })
+        })
+    })
+}
+
+/// Assembles the envelope of a turn; as [`classify`].
+#[napi(catch_unwind)]
+pub fn assemble(env: &napi::Env, session: u32, content: Text, overrides: Option<Text>, vector: Option<&[f32]>, now: f64) -> Result<String> {
+    js(|| {
+        let options = overrides.map_or(Ok(CallOptions::default()), |json| CallOptions::parse(&json.0))?;
+        with_session(session, |cx| {
+            let of = cx.call(*env, now, |session, call, workspace, base| session.assemble(&content.0, vector, &options, base, call, workspace))?;
+            OUT.with_borrow_mut(|out| {
+                out.columns.clear();
+                out.columns.classification(&of.classification, &content.0, cx.session, &cx.session.terms_of(&content.0, &of.classification));
+                out.columns.assembled(&of, cx.session);
+                out.columns.finish();
+                out.deliver();
+                Ok(std::mem::take(&mut out.columns.blob))
+            })
+        })
+    })
+}
+
+/// Name of a thread.
+#[napi(catch_unwind)]
+pub fn thread_slug(session: u32, ordinal: u32) -> Result<String> {
+    js(|| {
+        with_session(session, |cx| Ok(cx.session.slug(ordinal).unwrap_or_default().to_owned()))
+    })
+}
+
+/// Id of a scratch entry.
+#[napi(catch_unwind)]
+pub fn scratch_id(session: u32, ordinal: u32) -> Result<String> {
+    js(|| {
+        with_session(session, |cx| Ok(cx.session.scratch().get(ordinal).map(|entry| entry.id.clone()).unwrap_or_default()))
+    })
+}
+
+/// Name that a new thread opened by a turn would get.
+#[napi(catch_unwind)]
+pub fn slug_for(session: u32, content: Text) -> Result<String> {
+    js(|| {
+        with_session(session, |cx| Ok(cx.session.slug_for(&content.0, &cx.engine.options)))
+    })
+}
+
+/// System and developer messages, JSON.
+#[napi(catch_unwind)]
+pub fn system_messages(session: u32) -> Result<String> {
+    js(|| {
+        with_session(session, |cx| Ok(serde_json::to_string(cx.session.system()).unwrap_or_default()))
+    })
+}
+
+/// State of a thread, JSON; of the active one for an empty id.
+#[napi(catch_unwind)]
+pub fn thread_state(session: u32, thread: Text) -> Result<String> {
+    js(|| {
+        with_session(session, |cx| {
+            let slug = Some(thread.0.as_str()).filter(|slug| !slug.is_empty());
+            let (slug, state, last) = cx.session.thread_state(slug)?;
+            Ok(json!({
+                "threadId": slug,
+                "established": state.established,
+                "openQuestions": state.open_questions,
+                "userConstraints": state.user_constraints,
+                "lastActiveTurn": last,
+            })
+            .to_string())
+        })
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ThreadUpdate {
+    thread_id: Option<String>,
+    established: Option<Vec<String>>,
+    open_questions: Option<Vec<String>>,
+    user_constraints: Option<Vec<String>>,
+}
+
+/// Replaces parts of a thread's state.
+#[napi(catch_unwind)]
+pub fn update_thread(session: u32, update: Text) -> Result<()> {
+    js(|| {
+        let update: ThreadUpdate = parse(&update.0, Code::InvalidOption)?;
+        with_session(session, |cx| Ok(cx.session.update_thread(update.thread_id.as_deref(), update.established, update.open_questions, update.user_constraints)?))
+    })
+}
+
+/// Erases a turn; false when there is none.
+#[napi(catch_unwind)]
+pub fn delete_turn(session: u32, id: u32) -> Result<bool> {
+    js(|| {
+        with_session(session, |cx| Ok(cx.session.delete_turn(id)))
+    })
+}
+
+/// The turns, JSON.
+#[napi(catch_unwind)]
+pub fn turns(session: u32) -> Result<String> {
+    js(|| {
+        with_session(session, |cx| {
+            let turns: Vec<_> = cx
+                .session
+                .log()
+                .turns()
+                .iter()
+                .map(|turn| {
+                    json!({
+                        "turnId": turn.id,
+                        "role": if turn.role == trihorizon_core::turn_log::Role::User { "user" } else { "assistant" },
+                        "content": turn.text,
+                        "tokens": turn.tokens,
+                        "timestamp": turn.at,
+                        "thread": cx.session.slug(turn.thread),
+                        "references": turn.references,
+                        "entities": turn.entities,
+                        "toolCalls": turn.scratch.iter().filter_map(|ordinal| cx.session.scratch().get(*ordinal)).map(|entry| entry.id.clone()).collect::<Vec<_>>(),
+                        "id": turn.host_id,
+                    })
+                })
+                .collect();
+            Ok(serde_json::Value::from(turns).to_string())
+        })
+    })
+}
+
+/// Raw output of a scratch entry.
+#[napi(catch_unwind)]
+pub fn scratch_raw(session: u32, id: Text) -> Result<String> {
+    js(|| {
+        with_session(session, |cx| {
+            let missing = || CoreError::limit(Code::NotFound, "scratch entry", &id.0, "one that is held");
+            Ok(cx.session.scratch().by_id(&id.0).map(|entry| entry.raw.clone()).ok_or_else(missing)?)
+        })
+    })
+}
+
+/// The facts of a namespace.
+#[napi(catch_unwind)]
+pub fn facts_open(engine: u32, namespace: Text) -> Result<u32> {
+    js(|| {
+        registry::open_base(engine, namespace.0)
+    })
+}
+
+/// Adds or replaces facts, JSON, with their vectors as rows; returns how many.
+#[napi(catch_unwind)]
+pub fn facts_add(env: &napi::Env, facts: u32, json: Text, vectors: Option<&[f32]>, now: f64) -> Result<u32> {
+    js(|| {
+        let facts_in: Vec<NewFact> = parse(&json.0, Code::InvalidOption)?;
+        with_base(facts, |engine, base| {
+            let counter = engine.counter(*env);
+            Ok(base.add(facts_in, vectors, engine.embedding(), engine.options.message_overhead, &counter, now as i64)? as u32)
+        })
+    })
+}
+
+/// Erases facts; returns how many there were.
+#[napi(catch_unwind)]
+pub fn facts_delete(facts: u32, ids: Vec<String>) -> Result<u32> {
+    js(|| {
+        with_base(facts, |_, base| Ok(ids.iter().filter(|id| base.delete(id)).count() as u32))
+    })
+}
+
+/// The facts nearest to a text, JSON.
+#[napi(catch_unwind)]
+pub fn facts_search(facts: u32, content: Text, k: u32, vector: Option<&[f32]>, now: f64) -> Result<String> {
+    js(|| {
+        with_base(facts, |engine, base| Ok(base.search(&content.0, vector, engine.embedding(), &engine.options, k as usize, now as i64)?))
+    })
+}
+
+/// Number of facts.
+#[napi(catch_unwind)]
+pub fn facts_size(facts: u32) -> Result<u32> {
+    js(|| {
+        with_base(facts, |_, base| Ok(base.len() as u32))
+    })
+}
+
+/// Hash of the facts' state (R009-6).
+#[napi(catch_unwind)]
+pub fn facts_state(facts: u32) -> Result<String> {
+    js(|| {
+        with_base(facts, |_, base| Ok(base.state_hash()))
+    })
+}
+
+/// Tokens of a text by the engine's counter.
+#[napi(catch_unwind)]
+pub fn count_tokens(env: &napi::Env, engine: u32, content: Text) -> Result<u32> {
+    js(|| {
+        with_engine(engine, |engine| {
+            use trihorizon_core::tokens::TokenCounter;
+            Ok(engine.counter(*env).count(&content.0)?)
+        })
+    })
+}
+
+/// Unit vector of a text by the built-in embedder; empty when it does not know the text's words.
+#[napi(catch_unwind)]
+pub fn embed(engine: u32, content: Text) -> Result<Float32Array> {
+    js(|| {
+        with_engine(engine, |_| {
+            let mut vector = Vec::new();
+            let known = StaticEmbedder::builtin().embed(&content.0, &mut vector).is_some();
+            Ok(Float32Array::from(if known { vector } else { Vec::new() }))
+        })
+    })
+}
+
+/// An empty call, to measure the boundary with.
+#[napi]
+pub fn nothing() {}
+
+/// Panics, to show that a panic is an error.
+#[napi(catch_unwind)]
+pub fn panic_for_test() -> Result<()> {
+    js(|| {
+        panic!("asked to panic");
+    })
+}
+
+fn parse<'a, T: Deserialize<'a>>(json: &'a str, code: Code) -> Outcome<T> {
+    serde_json::from_str(json).map_err(|e| CoreError::new(code, e.to_string()).into())
+}
+
+fn role_of(role: u32) -> Outcome<MessageRole> {
+    Ok(match role {
+        0 => MessageRole::System,
+        1 => MessageRole::Developer,
+        2 => MessageRole::User,
+        3 => MessageRole::Assistant,
+        4 => MessageRole::Tool,
+        other => return Err(CoreError::limit(Code::InvalidMessage, "role", other, "0 to 4").into()),
+    })
+}
