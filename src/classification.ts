@@ -1,0 +1,235 @@
+import { inspect } from "node:util";
+import type { Columns, Cursor } from "./columns.js";
+import { tables } from "./native.js";
+import type {
+  Blend,
+  Classification,
+  Intent,
+  Novelty,
+  Query,
+  Reference,
+  Row,
+  SimilaritySource,
+  Target,
+  ThreadDecision,
+} from "./types.js";
+
+// Columns of every result (docs: ARCHITECTURE.md, the native boundary).
+const column = {
+  intent: 1,
+  confidence: 2,
+  reason: 3,
+  flags: 4,
+  carriesOver: 5,
+  thread: 6,
+  event: 7,
+  threadSimilarity: 8,
+  similarity: 9,
+  source: 10,
+  blend: 11,
+  novelty: 14,
+  locale: 15,
+  hash: 16,
+  references: 18,
+  query: 19,
+  terms: 21,
+  turns: 22,
+  assembled: 23,
+  rest: 24,
+} as const;
+
+const flag = { ellipsis: 1, contextDependent: 2, documentRequest: 4 } as const;
+
+interface Rest {
+  references: Reference[];
+  query: Query;
+}
+
+/** A view on the columns of `classify`: everything is read when it is asked for. */
+export class ClassificationView implements Classification {
+  readonly #columns: Columns;
+  readonly #threadId: string;
+  #rest: Rest | undefined;
+  #thread: ThreadDecision | undefined;
+  #blend: Blend | undefined;
+
+  constructor(columns: Columns, threadId: string) {
+    this.#columns = columns;
+    this.#threadId = threadId;
+  }
+
+  get intent(): Intent {
+    return tables().intents[this.#columns.at(column.intent)] as Intent;
+  }
+
+  get confidence(): number {
+    return this.#columns.at(column.confidence);
+  }
+
+  get reason(): string {
+    return tables().reasons[this.#columns.at(column.reason)] as string;
+  }
+
+  get references(): Reference[] {
+    return this.#readRest().references;
+  }
+
+  get ellipsis(): boolean {
+    return this.#flag(flag.ellipsis);
+  }
+
+  get carriesOver(): number | null {
+    return this.#columns.at(column.carriesOver) || null;
+  }
+
+  get contextDependent(): boolean {
+    return this.#flag(flag.contextDependent);
+  }
+
+  get contextHash(): string {
+    const high = this.#columns.at(column.hash);
+    const low = this.#columns.at(column.hash + 1);
+    return high === 0 && low === 0 ? "" : hex(high) + hex(low);
+  }
+
+  get documentRequest(): boolean {
+    return this.#flag(flag.documentRequest);
+  }
+
+  get thread(): ThreadDecision {
+    return (this.#thread ??= {
+      id: this.#threadId,
+      event: tables().events[this.#columns.at(column.event)] as ThreadDecision["event"],
+      similarity: this.#columns.at(column.threadSimilarity),
+    });
+  }
+
+  get blend(): Blend {
+    return (this.#blend ??= {
+      P: this.#columns.at(column.blend),
+      C: this.#columns.at(column.blend + 1),
+      E: this.#columns.at(column.blend + 2),
+    });
+  }
+
+  get novelty(): Novelty {
+    return tables().novelty[this.#columns.at(column.novelty)] as Novelty;
+  }
+
+  get similarity(): number {
+    return this.#columns.at(column.similarity);
+  }
+
+  get similaritySource(): SimilaritySource {
+    return tables().sources[this.#columns.at(column.source)] as SimilaritySource;
+  }
+
+  get locale(): string {
+    return tables().locales[this.#columns.at(column.locale)] as string;
+  }
+
+  get query(): Query {
+    return this.#readRest().query;
+  }
+
+  /** All of it as a plain object, for JSON, logs and comparisons. */
+  toJSON(): Classification {
+    return {
+      intent: this.intent,
+      confidence: this.confidence,
+      reason: this.reason,
+      references: this.references,
+      ellipsis: this.ellipsis,
+      carriesOver: this.carriesOver,
+      contextDependent: this.contextDependent,
+      contextHash: this.contextHash,
+      documentRequest: this.documentRequest,
+      thread: this.thread,
+      blend: this.blend,
+      novelty: this.novelty,
+      similarity: this.similarity,
+      similaritySource: this.similaritySource,
+      locale: this.locale,
+      query: this.query,
+    };
+  }
+
+  [inspect.custom](): object {
+    return this.toJSON();
+  }
+
+  #flag(bit: number): boolean {
+    return (this.#columns.at(column.flags) & bit) !== 0;
+  }
+
+  #readRest(): Rest {
+    if (this.#rest === undefined) {
+      const columns = this.#columns;
+      const cursor = columns.from(column.rest);
+      const references = cursor.times(columns.at(column.references), () => readReference(columns, cursor));
+      const terms = cursor.times(columns.at(column.terms), () => cursor.text());
+      const turns = cursor.times(columns.at(column.turns), () => cursor.number());
+      this.#rest = { references, query: { text: columns.textAt(column.query), terms, turns } };
+    }
+    return this.#rest;
+  }
+}
+
+/** Column at which the assembled part begins; 0 when the turn was only classified. */
+export function assembledAt(columns: Columns): number {
+  return columns.at(column.assembled);
+}
+
+/** Ordinal of the thread, and whether the turn opens it. */
+export function threadOf(columns: Columns): { ordinal: number; isNew: boolean } {
+  return { ordinal: columns.at(column.thread), isNew: tables().events[columns.at(column.event)] === "new" };
+}
+
+function readReference(columns: Columns, cursor: Cursor): Reference {
+  const start = cursor.number();
+  const end = cursor.number();
+  const type = tables().types[cursor.number()] as Reference["type"];
+  const target = readTarget(columns, cursor);
+  const confidence = cursor.number();
+  const reason = tables().reasons[cursor.number()] as string;
+  const items: number[] = [];
+  const itemTexts: string[] = [];
+  cursor.list(() => {
+    items.push(cursor.number());
+    itemTexts.push(cursor.text());
+  });
+  const rows = cursor.list((): Row => ({ index: cursor.number(), text: cursor.text() }));
+  const alternatives = cursor.list(() => readTarget(columns, cursor)).filter((other) => other !== null);
+  return {
+    text: columns.text.slice(start, end),
+    span: [start, end],
+    type,
+    target,
+    items,
+    itemTexts,
+    rows,
+    confidence,
+    reason,
+    alternatives,
+  };
+}
+
+function readTarget(columns: Columns, cursor: Cursor): Target | null {
+  const kind = tables().targets[cursor.number()];
+  const id = cursor.number();
+  const name = cursor.text();
+  switch (kind) {
+    case "turn":
+      return { kind, id };
+    case "scratch":
+      return { kind, id: columns.names.scratch(id) };
+    case "fact":
+      return { kind, id: name };
+    default:
+      return null;
+  }
+}
+
+function hex(word: number): string {
+  return (word >>> 0).toString(16).padStart(8, "0");
+}

@@ -1,0 +1,86 @@
+/** Reads what a native call left: numbers in columns, texts in one string that the columns point into. */
+import type { ItemKind } from "./types.js";
+
+/** Looks up names that the core gives as ordinals. */
+export interface Names {
+  /** Slug of a thread of the session. */
+  thread(ordinal: number): string;
+  /** Id of a scratch entry of the session. */
+  scratch(ordinal: number): string;
+}
+
+/** The numbers and texts of one result, with the turn they are about. */
+export class Columns {
+  readonly numbers: Float64Array;
+  readonly blob: string;
+  readonly text: string;
+  readonly names: Names;
+
+  constructor(numbers: Float64Array, blob: string, text: string, names: Names) {
+    this.numbers = numbers;
+    this.blob = blob;
+    this.text = text;
+    this.names = names;
+  }
+
+  /** The number in a column. */
+  at(column: number): number {
+    return this.numbers[column] as number;
+  }
+
+  /** The text that two neighbouring columns (offset, length) point at. */
+  textAt(column: number): string {
+    const offset = this.at(column);
+    return this.blob.slice(offset, offset + this.at(column + 1));
+  }
+
+  /** Reads from a column on. */
+  from(column: number): Cursor {
+    return new Cursor(this, column);
+  }
+}
+
+/** Walks the columns in order. */
+export class Cursor {
+  readonly #columns: Columns;
+  #column: number;
+
+  constructor(columns: Columns, column: number) {
+    this.#columns = columns;
+    this.#column = column;
+  }
+
+  number(): number {
+    const number = this.#columns.at(this.#column);
+    this.#column += 1;
+    return number;
+  }
+
+  text(): string {
+    const text = this.#columns.textAt(this.#column);
+    this.#column += 2;
+    return text;
+  }
+
+  /** A count, then so many elements. */
+  list<T>(element: () => T): T[] {
+    return this.times(this.number(), element);
+  }
+
+  /** So many elements. */
+  times<T>(count: number, element: () => T): T[] {
+    const elements: T[] = [];
+    for (let index = 0; index < count; index += 1) elements.push(element());
+    return elements;
+  }
+
+  /** An id: a number, or for facts a text (id, offset, length). */
+  id(kind: ItemKind): number | string {
+    const number = this.number();
+    const text = this.text();
+    if (kind === "turn") return number;
+    if (kind === "scratch") return this.#columns.names.scratch(number);
+    if (kind === "summary") return this.#columns.names.thread(number);
+    return text;
+  }
+}

@@ -1,0 +1,177 @@
+import { inspect } from "node:util";
+import { assembledAt, ClassificationView } from "./classification.js";
+import type { Columns, Cursor } from "./columns.js";
+import { tables } from "./native.js";
+import { receipt } from "./receipt.js";
+import type { Envelope, EnvelopeItem, ItemKind, LeftOut, Message, Mode, Reinvoke, Tier, Turn } from "./types.js";
+
+// Columns of the assembled part, from where it begins.
+const column = { turnId: 0, mode: 1, micros: 2, budget: 3, tokens: 4, spent: 5, flags: 8, rest: 9 } as const;
+
+const flag = { estimated: 1 } as const;
+const itemFlag = { pinned: 1, truncated: 2 } as const;
+
+interface Assembled {
+  headers: Record<string, string>;
+  envelope: Envelope;
+  reinvoke: Reinvoke[];
+  subqueries: string[];
+}
+
+/** What of a turn the columns do not hold. */
+export interface TurnFrame {
+  /** The session's system and developer messages, in order. */
+  system: readonly Message[];
+  /** Who spoke. */
+  name: string | undefined;
+}
+
+/** A view on the columns of `assemble`: everything is read when it is asked for. */
+export class TurnView extends ClassificationView implements Turn {
+  readonly #columns: Columns;
+  readonly #start: number;
+  readonly #frame: TurnFrame;
+  #assembled: Assembled | undefined;
+
+  constructor(columns: Columns, threadId: string, frame: TurnFrame) {
+    super(columns, threadId);
+    this.#columns = columns;
+    this.#start = assembledAt(columns);
+    this.#frame = frame;
+  }
+
+  get text(): string {
+    return this.#columns.text;
+  }
+
+  get turnId(): number | null {
+    return this.#at(column.turnId) || null;
+  }
+
+  get mode(): Exclude<Mode, "auto"> {
+    return tables().modes[this.#at(column.mode)] as Exclude<Mode, "auto">;
+  }
+
+  get micros(): number {
+    return this.#at(column.micros);
+  }
+
+  get envelope(): Envelope {
+    return this.#read().envelope;
+  }
+
+  get headers(): Record<string, string> {
+    return this.#read().headers;
+  }
+
+  get reinvoke(): Reinvoke[] {
+    return this.#read().reinvoke;
+  }
+
+  get subqueries(): string[] {
+    return this.#read().subqueries;
+  }
+
+  get messages(): Message[] {
+    const { name } = this.#frame;
+    return [
+      ...this.#frame.system.map((message) => ({ ...message })),
+      ...this.envelope.items.map(({ role, text }): Message => ({ role, content: text })),
+      { role: "user", content: this.text, ...(name === undefined ? {} : { name }) },
+    ];
+  }
+
+  explain(): string {
+    return receipt(this);
+  }
+
+  override toJSON(): Omit<Turn, "explain"> {
+    return {
+      text: this.text,
+      turnId: this.turnId,
+      mode: this.mode,
+      ...super.toJSON(),
+      envelope: this.envelope,
+      messages: this.messages,
+      headers: this.headers,
+      reinvoke: this.reinvoke,
+      subqueries: this.subqueries,
+      micros: this.micros,
+    };
+  }
+
+  override [inspect.custom](): object {
+    return this.toJSON();
+  }
+
+  #at(offset: number): number {
+    return this.#columns.at(this.#start + offset);
+  }
+
+  #read(): Assembled {
+    return (this.#assembled ??= this.#decode());
+  }
+
+  #decode(): Assembled {
+    const cursor = this.#columns.from(this.#start + column.rest);
+    const headers: Record<string, string> = {};
+    cursor.list(() => {
+      const name = tables().headers[cursor.number()] as string;
+      headers[name] = cursor.text();
+    });
+    const items = cursor.list(() => readItem(cursor));
+    for (const [index, item] of items.entries()) item.position = index + 1;
+    const left = cursor.list(() => readLeft(cursor));
+    const { names } = this.#columns;
+    const reinvoke = cursor.list((): Reinvoke => ({
+      scratchId: names.scratch(cursor.number()),
+      tool: cursor.text(),
+      arguments: cursor.text(),
+    }));
+    const subqueries = cursor.list(() => cursor.text());
+    const budget = this.#at(column.budget);
+    const tokens = this.#at(column.tokens);
+    const envelope: Envelope = {
+      items,
+      left,
+      budget,
+      tokens,
+      saturation: budget > 0 ? tokens / budget : 0,
+      spent: { P: this.#at(column.spent), C: this.#at(column.spent + 1), E: this.#at(column.spent + 2) },
+      estimated: (this.#at(column.flags) & flag.estimated) !== 0,
+    };
+    return { headers, envelope, reinvoke, subqueries };
+  }
+}
+
+function readItem(cursor: Cursor): EnvelopeItem {
+  const tier = readTier(cursor);
+  const kind = readKind(cursor);
+  const id = cursor.id(kind);
+  const role = cursor.number() === 0 ? "user" : "assistant";
+  const score = cursor.number();
+  const tokens = cursor.number();
+  const reason = tables().reasons[cursor.number()] as string;
+  const flags = cursor.number();
+  const text = cursor.text();
+  const pinned = (flags & itemFlag.pinned) !== 0;
+  const truncated = (flags & itemFlag.truncated) !== 0;
+  return { tier, kind, id, role, score, tokens, position: 0, reason, pinned, truncated, text };
+}
+
+function readLeft(cursor: Cursor): LeftOut {
+  const tier = readTier(cursor);
+  const kind = readKind(cursor);
+  const id = cursor.id(kind);
+  const score = cursor.number();
+  const tokens = cursor.number();
+  return { tier, kind, id, score, tokens, reason: tables().reasons[cursor.number()] as string };
+}
+
+function readTier(cursor: Cursor): Tier {
+  return tables().tiers[cursor.number()] as Tier;
+}
+
+function readKind(cursor: Cursor): ItemKind {
+  return tables().kinds[cursor.number()] as ItemKind;
+}
