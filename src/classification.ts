@@ -31,18 +31,16 @@ const column = {
   locale: 15,
   hash: 16,
   references: 18,
-  query: 19,
-  terms: 21,
-  turns: 22,
-  assembled: 23,
-  rest: 24,
+  turns: 19,
+  assembled: 20,
+  rest: 21,
 } as const;
 
 const flag = { ellipsis: 1, contextDependent: 2, documentRequest: 4 } as const;
 
 interface Rest {
   references: Reference[];
-  query: Query;
+  turns: number[];
 }
 
 /** A view on the columns of `classify`: everything is read when it is asked for. */
@@ -50,6 +48,7 @@ export class ClassificationView implements Classification {
   readonly #columns: Columns;
   readonly #threadId: string;
   #rest: Rest | undefined;
+  #query: Query | undefined;
   #thread: ThreadDecision | undefined;
   #blend: Blend | undefined;
 
@@ -129,7 +128,9 @@ export class ClassificationView implements Classification {
   }
 
   get query(): Query {
-    return this.#readRest().query;
+    const { turns } = this.#readRest();
+    const { names, text } = this.#columns;
+    return (this.#query ??= { ...names.query(text, this.#columns.at(column.locale), turns), turns });
   }
 
   /** All of it as a plain object, for JSON, logs and comparisons. */
@@ -167,9 +168,8 @@ export class ClassificationView implements Classification {
       const columns = this.#columns;
       const cursor = columns.from(column.rest);
       const references = cursor.times(columns.at(column.references), () => readReference(columns, cursor));
-      const terms = cursor.times(columns.at(column.terms), () => cursor.text());
       const turns = cursor.times(columns.at(column.turns), () => cursor.number());
-      this.#rest = { references, query: { text: columns.textAt(column.query), terms, turns } };
+      this.#rest = { references, turns };
     }
     return this.#rest;
   }

@@ -7,16 +7,18 @@ export interface Names {
   thread(ordinal: number): string;
   /** Id of a scratch entry of the session. */
   scratch(ordinal: number): string;
+  /** What a turn asks for with the turns it carries over. */
+  query(text: string, locale: number, turns: number[]): { text: string; terms: string[] };
 }
 
 /** The numbers and texts of one result, with the turn they are about. */
 export class Columns {
-  readonly numbers: Float64Array;
+  readonly numbers: ArrayLike<number>;
   readonly blob: string;
   readonly text: string;
   readonly names: Names;
 
-  constructor(numbers: Float64Array, blob: string, text: string, names: Names) {
+  constructor(numbers: ArrayLike<number>, blob: string, text: string, names: Names) {
     this.numbers = numbers;
     this.blob = blob;
     this.text = text;

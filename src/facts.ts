@@ -9,10 +9,10 @@ import { checkVector } from "./vector.js";
 /** Options of {@link Facts.search}. */
 export interface SearchOptions {
   /** How many at most; 10 when absent. */
-  k?: number;
-  vector?: Float32Array;
+  k?: number | undefined;
+  vector?: Float32Array | undefined;
   /** Milliseconds since the epoch, for ageing; the engine's clock when absent. */
-  timestamp?: number;
+  timestamp?: number | undefined;
 }
 
 /**

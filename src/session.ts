@@ -228,9 +228,10 @@ export class Session {
   }
 
   /**
-   * Replaces the session by a snapshot of it or of another one.
+   * Replaces the session by a snapshot of it, made here or in another engine.
    *
-   * @throws INVALID_SNAPSHOT (truncated, altered, of an unknown version), INVALID_VECTOR (another embedding), STORE, CLOSED
+   * @throws INVALID_SNAPSHOT (truncated, altered, of an unknown version or of another session), INVALID_VECTOR (another
+   *   embedding), STORE, CLOSED
    */
   restore(snapshot: Uint8Array): void {
     this.#inOrder();
@@ -368,11 +369,17 @@ export class Session {
     const now = host.now(options?.timestamp);
     const blob = host.call(() => host.native.assemble(handle, text, json, vector, now));
     const columns = new Columns(takeColumns(), blob, text, this.#names);
-    const system = (this.#system ??= JSON.parse(host.call(() => host.native.systemMessages(handle))) as Message[]);
+    const system = (this.#system ??= this.#systemMessages(handle));
     const dry = options?.dryRun === true;
     const turn = new TurnView(columns, this.#threadId(handle, columns, dry), { system, name: options?.name });
     if (!dry) this.#record(() => assembleRecord(text, json, vector, host.model, now));
     return turn;
+  }
+
+  #systemMessages(handle: number): Message[] {
+    const json = this.#host.call(() => this.#host.native.systemMessages(handle));
+    const messages = JSON.parse(json) as (Pick<Message, "role" | "content"> & { name?: string | null })[];
+    return messages.map(({ role, content, name }) => (name ? { role, content, name } : { role, content }) as Message);
   }
 
   /** A turn that was only looked at may open a thread that does not exist yet. */
@@ -533,6 +540,13 @@ class SessionNames implements Names {
 
   scratch(ordinal: number): string {
     return (this.#scratch[ordinal] ??= this.#ask((session) => this.#host.native.scratchId(session, ordinal)));
+  }
+
+  query(text: string, locale: number, turns: number[]): { text: string; terms: string[] } {
+    return JSON.parse(this.#ask((session) => this.#host.native.query(session, text, locale, turns))) as {
+      text: string;
+      terms: string[];
+    };
   }
 
   clear(): void {

@@ -36,35 +36,35 @@ export type Role = "system" | "developer" | "user" | "assistant" | "tool";
 /** A Chat Completions message, as clients send it. Of content parts only the text is read. */
 export interface Message {
   role: Role;
-  content?: string | null | ReadonlyArray<{ type: string; text?: string; [key: string]: unknown }>;
+  content?: string | null | ReadonlyArray<{ type: string; text?: string; [key: string]: unknown }> | undefined;
   /** The speaker; user turns with different names in one session are threaded each on their own. */
-  name?: string;
-  tool_calls?: ReadonlyArray<ToolCall>;
-  tool_call_id?: string;
+  name?: string | undefined;
+  tool_calls?: ReadonlyArray<ToolCall> | undefined;
+  tool_call_id?: string | undefined;
   /** Host's own id: appending the same id twice is one turn. */
-  id?: string;
+  id?: string | undefined;
 }
 
 export interface ToolCall {
   id: string;
-  type?: "function";
+  type?: "function" | undefined;
   function: { name: string; arguments: string };
 }
 
 /** What `append` takes beside a Chat Completions message. */
 export interface AppendMessage extends Message {
   /** Unit or not, of the session's dimension; refused when it does not fit the session's embedding (G-56). */
-  vector?: Float32Array;
+  vector?: Float32Array | undefined;
   /** Named entities the host knows of; without them they are extracted (G-33). */
-  entities?: readonly string[];
+  entities?: readonly string[] | undefined;
   /** For `tool` messages: how fast the output goes stale (R029-5). */
-  volatility?: Volatility;
+  volatility?: Volatility | undefined;
   /** For `tool` messages: ISO 8601 duration or milliseconds, instead of the class's; 0 = stale at once, "session" = never. */
-  ttl?: string | number;
+  ttl?: string | number | undefined;
   /** For `tool` messages: never evicted, exempt from staleness (R029-8). */
-  pinned?: boolean;
+  pinned?: boolean | undefined;
   /** Milliseconds since the epoch; the engine's clock when absent. */
-  timestamp?: number;
+  timestamp?: number | undefined;
 }
 
 /** Volatility classes and their lifetimes: 30 s, 5 min, 1 h, the session (R029-5). */
@@ -259,16 +259,16 @@ export interface SyncResult {
 /** What the host knows about a thread; what is left out stays as it is (G-70). */
 export interface ThreadUpdate {
   /** The active thread when absent. */
-  threadId?: string;
-  established?: readonly string[];
-  openQuestions?: readonly string[];
-  userConstraints?: readonly string[];
+  threadId?: string | undefined;
+  established?: readonly string[] | undefined;
+  openQuestions?: readonly string[] | undefined;
+  userConstraints?: readonly string[] | undefined;
 }
 
 /** Which session: ids are unique within a namespace, and nothing crosses namespaces. */
 export interface SessionOptions {
   /** `"default"` when absent. */
-  namespace?: string;
+  namespace?: string | undefined;
 }
 
 /** ThreadState (SPEC-028 §6.2). */
@@ -283,15 +283,15 @@ export interface ThreadState {
 export interface FactInput {
   id: string;
   text: string;
-  source?: string;
+  source?: string | undefined;
   /** In [0, 1]. */
-  importance?: number;
-  vector?: Float32Array;
+  importance?: number | undefined;
+  vector?: Float32Array | undefined;
   /** ISO 8601 duration, milliseconds, or "none". */
-  ttl?: string | number;
-  status?: FactStatus;
+  ttl?: string | number | undefined;
+  status?: FactStatus | undefined;
   /** Milliseconds since the epoch. */
-  modifiedAt?: number;
+  modifiedAt?: number | undefined;
 }
 
 /** R009-1: DELETED and QUARANTINED are never retrieved, STALE with a penalty. */
@@ -308,40 +308,40 @@ export interface FactHit {
 /** Thresholds on the calibrated similarity scale. */
 export interface Thresholds {
   /** Above it a turn joins a thread (SPEC-028 §3.3). */
-  join?: number;
+  join?: number | undefined;
   /** At or above it a turn stays in the active thread (SPEC-028 §5.2). */
-  stay?: number;
+  stay?: number | undefined;
   /** Below it a fact is not retrieved (R024-6). */
-  minRelevance?: number;
+  minRelevance?: number | undefined;
 }
 
 /** Options that may also be given per call. */
 export interface CallOptions {
-  profile?: Profile;
+  profile?: Profile | undefined;
   /** BCP 47 language of the turn, or "auto". */
-  locale?: string;
-  mode?: Mode;
+  locale?: string | undefined;
+  mode?: Mode | undefined;
   /** Tokens of the rendered envelope, overhead included; system prompt and current turn excluded (G-46). */
-  budget?: number;
+  budget?: number | undefined;
   /** Turns until the recency weight halves (SPEC-028 §3.2). */
-  halfLife?: number;
-  thresholds?: Thresholds;
+  halfLife?: number | undefined;
+  thresholds?: Thresholds | undefined;
   /** Replaces the row of SPEC-028 §5.3 for the intents named, or for every intent when a single blend is given. */
-  blend?: Blend | Partial<Record<Intent, Blend>>;
+  blend?: Blend | Partial<Record<Intent, Blend>> | undefined;
 }
 
 export interface ClassifyOptions extends CallOptions {
-  vector?: Float32Array;
-  name?: string;
+  vector?: Float32Array | undefined;
+  name?: string | undefined;
 }
 
 export interface AssembleOptions extends ClassifyOptions {
   /** Host's own id: assembling the same id twice is one turn. */
-  id?: string;
-  entities?: readonly string[];
+  id?: string | undefined;
+  entities?: readonly string[] | undefined;
   /** Change nothing: no turn is appended. */
-  dryRun?: boolean;
-  timestamp?: number;
+  dryRun?: boolean | undefined;
+  timestamp?: number | undefined;
 }
 
 /** Maps an embedder's cosine to the scale on which 0.70 / 0.50 mean what SPEC-028 says: piecewise linear, `x` ascending. */
@@ -355,7 +355,7 @@ export interface Embedder {
   /** Names the model: vectors of another id are refused, also after a restart (G-56). */
   id: string;
   dimensions: number;
-  calibration?: Calibration;
+  calibration?: Calibration | undefined;
   /**
    * A promise makes `assemble` refuse and `assembleAsync` / `appendAsync` the way in. Left out when the host passes a
    * `vector` with every text.
@@ -401,36 +401,40 @@ export interface StoredSession {
 
 /** Every option has its default in the core (`engine.info().options` shows them all); unknown keys are errors. */
 export interface EngineOptions extends CallOptions {
-  embedder?: "builtin" | "lexical" | Embedder;
-  tokens?: Tokenizer;
+  embedder?: "builtin" | "lexical" | Embedder | undefined;
+  tokens?: Tokenizer | undefined;
   /** Tokens each rendered message costs beside its text. */
-  messageOverhead?: number;
-  store?: "memory" | Store;
+  messageOverhead?: number | undefined;
+  store?: "memory" | Store | undefined;
   /** Live sessions kept; the least recently used is evicted (and reloaded from its store when asked for again). */
-  maxSessions?: number;
+  maxSessions?: number | undefined;
   /** Milliseconds since the epoch. */
-  clock?: () => number;
+  clock?: (() => number) | undefined;
   /** Turns kept in the log; null keeps all (G-57). */
-  ring?: number | null;
+  ring?: number | null | undefined;
   /** Hard cap of the Active Thread Summary, tokens (G-70). */
-  summaryTokens?: number;
+  summaryTokens?: number | undefined;
   /** Thread ids from user text, or `thread-N` (G-58). */
-  threadNames?: "slug" | "opaque";
+  threadNames?: "slug" | "opaque" | undefined;
   /** Read constraints, established facts and open questions from the turns (G-70). */
-  extract?: boolean;
-  scratch?: {
-    maxEntries?: number;
-    /** Hard cap of a summary, tokens (R029-4). */
-    summaryTokens?: number;
-    /** What happens to stale output; by default REALTIME is reinvoked, the rest warned about (R029-6). */
-    stale?: "reinvoke" | "warn" | "exclude";
-  };
-  facts?: {
-    /** Facts in a namespace above which an HNSW index replaces exact search. */
-    indexAbove?: number;
-    /** Novelty of a covered fact when the policy is partial: 1 − factor × coverage penalty (G-7). */
-    partialFactor?: number;
-  };
+  extract?: boolean | undefined;
+  scratch?:
+    | {
+        maxEntries?: number | undefined;
+        /** Hard cap of a summary, tokens (R029-4). */
+        summaryTokens?: number | undefined;
+        /** What happens to stale output; by default REALTIME is reinvoked, the rest warned about (R029-6). */
+        stale?: "reinvoke" | "warn" | "exclude" | undefined;
+      }
+    | undefined;
+  facts?:
+    | {
+        /** Facts in a namespace above which an HNSW index replaces exact search. */
+        indexAbove?: number | undefined;
+        /** Novelty of a covered fact when the policy is partial: 1 − factor × coverage penalty (G-7). */
+        partialFactor?: number | undefined;
+      }
+    | undefined;
 }
 
 /** What `engine.info()` tells. */

@@ -56,12 +56,15 @@ class Replay {
   readonly #tally = new Tally();
   readonly #out = new Paint(process.stdout);
   readonly #engine: Engine;
+  /** Milliseconds. */
+  readonly #firstUse: number;
   /** The conversation's own time, so that a replay is the same whenever it is run. */
   #now = 0;
 
   constructor(request: Request) {
     this.#request = request;
     this.#engine = openEngine({ ...request.engine, clock: () => this.#now });
+    this.#firstUse = firstUse(this.#engine);
   }
 
   async run(): Promise<void> {
@@ -77,7 +80,8 @@ class Replay {
         await this.#conversation(conversation, headings);
       }
       this.#progress(true);
-      if (!this.#request.json) await print(`\n${this.#tally.summary(this.#out, (performance.now() - started) / 1000)}`);
+      if (!this.#request.json)
+        await print(`\n${this.#tally.summary(this.#out, (performance.now() - started) / 1000, this.#firstUse)}`);
     } finally {
       await this.#engine.close();
     }
@@ -209,6 +213,16 @@ function openEngine(options: EngineOptions): Engine {
     if (error instanceof TrihorizonError && error.code.startsWith("INVALID_")) throw new UsageError(error.message);
     throw error;
   }
+}
+
+/** What the first turn of a process pays for its tables, apart, so that it does not pass for the price of a turn. */
+function firstUse(engine: Engine): number {
+  const started = performance.now();
+  const session = engine.session("first use");
+  session.append({ role: "user", content: "How do I configure etcd?" });
+  session.assemble("and the second step?");
+  void engine.deleteSession("first use");
+  return performance.now() - started;
 }
 
 /** The first conversation, and (when there is a second one) that and the rest as a stream. */

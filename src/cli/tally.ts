@@ -35,7 +35,7 @@ export class Tally {
   }
 
   /** The summary, several lines. */
-  summary(paint: Paint, seconds: number): string {
+  summary(paint: Paint, seconds: number, firstUse: number): string {
     const lines = [
       paint.bold(
         `${plural(this.conversations, "conversation")}, ${plural(this.turns, "user turn")}, ${plural(this.messages, "message")} in ${seconds.toFixed(2)} s`,
@@ -44,7 +44,7 @@ export class Tally {
       `threads     ${this.#histogram(this.#events)}`,
       `references  ${this.#references} found, ${this.#resolved} resolved`,
       `envelope    ${percent(percentile(this.#saturation, 0.5))} of the budget in the median, ${percent(percentile(this.#saturation, 1))} at most${this.#estimated ? " (estimated tokens)" : ""}`,
-      `time        ${this.#times("call", this.#call)}, ${this.#times("core", this.#core)}`,
+      `time        ${this.#times("call", this.#call)}, ${this.#times("core", this.#core)} (first use ${firstUse.toFixed(0)} ms)`,
       ...(this.skipped > 0 ? [`skipped     ${plural(this.skipped, "message")} without text`] : []),
     ];
     return `${lines.join("\n")}\n`;

@@ -13,16 +13,16 @@ export interface OnnxOptions {
   /** The text of the model's Hugging Face `tokenizer.json`. */
   tokenizer: string;
   /** Tokens read of a text, special ones included; the rest is cut off. 256 by default. */
-  maxTokens?: number;
+  maxTokens?: number | undefined;
   /**
    * How the vectors of the tokens become one: their mean (the default), the first one (`cls`), or nothing to do because the
    * model gives one vector a text (`none`).
    */
-  pooling?: "mean" | "cls" | "none";
+  pooling?: "mean" | "cls" | "none" | undefined;
   /** Names the model in sessions and stores; by default a hash of its bytes. */
-  id?: string;
+  id?: string | undefined;
   /** Maps its cosine to the scale of the thresholds; without it cosines are taken as they are. */
-  calibration?: Calibration;
+  calibration?: Calibration | undefined;
 }
 
 /**

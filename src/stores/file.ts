@@ -13,7 +13,7 @@ import { readSnapshot, writeSnapshot } from "./snapshot.js";
 /** Options of {@link fileStore}. */
 export interface FileStoreOptions {
   /** Records after which a session's log is replaced by a snapshot. A positive whole number, 1,000 by default. */
-  snapshotEvery?: number;
+  snapshotEvery?: number | undefined;
 }
 
 // Bounds of what is kept about sessions in use; beyond them the least recently used is looked up on disk again.

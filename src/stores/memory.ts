@@ -5,7 +5,7 @@ import type { Store, StoredSession, StoreRecord } from "../types.js";
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
   /** Sessions kept; the one written or read longest ago is dropped first. A positive whole number, 10,000 by default. */
-  maxSessions?: number;
+  maxSessions?: number | undefined;
 }
 
 interface Entry {

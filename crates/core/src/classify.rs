@@ -6,9 +6,9 @@ use crate::blend::Blend;
 use crate::config::{Settings, Thresholds};
 use crate::intent::{Intent, Novelty};
 use crate::model::{self, Linear};
-use crate::references::{Context, Reason, Reference, ReferenceType, Target, resolve_references};
-use crate::text::{Class, Pack, PhraseKind, Tag, Text};
-use crate::threads::{Decision, Evidence, ThreadEvent, Threads, assign};
+use crate::references::{self, Context, Reason, Reference, ReferenceType, Shape, Target, resolve_references};
+use crate::text::{Class, Gap, Pack, PhraseKind, Tag, Text, Word};
+use crate::threads::{self, Decision, Evidence, ThreadEvent, Threads, assign};
 use crate::turn_log::{Role, TurnLog, content_terms};
 
 /// Where similarities came from.
@@ -103,7 +103,7 @@ pub struct Input<'a> {
 }
 
 /// Names of the numbers intents are decided on.
-pub const INTENT_FEATURES: [&str; 48] = [
+pub const INTENT_FEATURES: [&str; 62] = [
     "reference.entity",
     "reference.turn",
     "reference.ordinal",
@@ -152,6 +152,20 @@ pub const INTENT_FEATURES: [&str; 48] = [
     "repeat.last-user",
     "additive",
     "no-content",
+    "reference.last-sentence",
+    "reference.aside",
+    "reference.speech",
+    "phrase.repair",
+    "phrase.rephrase",
+    "answer.refusal",
+    "question.negated",
+    "question.tag",
+    "opens.additive",
+    "opens.greeting",
+    "last.content",
+    "last.question",
+    "refusal.repeat",
+    "question.reference",
 ];
 
 /// The four intents a model tells apart; tool references are decided by what they resolved to.
@@ -171,20 +185,42 @@ struct Form {
     words: usize,
     finite: bool,
     answers_question: bool,
+    /// The last answer said that it has none.
+    refused: bool,
+    /// First word of the last sentence.
+    last_sentence: usize,
+    /// "isn't it", "don't you".
+    negated_question: bool,
+    /// ", right?"
+    tag_question: bool,
 }
 
 impl Form {
     fn of(text: &Text, log: &TurnLog) -> Self {
+        let words = text.words();
+        let finite = |w: &Word| w.tag == Tag::Verb || w.class.has(Class::BE.or(Class::AUXILIARY));
+        let answer = log.turns().last().filter(|turn| turn.role == Role::Assistant);
+        let last_sentence = words.last().map_or(0, |last| words.iter().position(|w| w.sentence == last.sentence).unwrap_or(0));
+        let negated = |pair: &[Word]| pair[0].class.has(Class::BE.or(Class::AUXILIARY)) && pair[1].class.has(Class::NEGATION) && pair[0].opens();
         Self {
-            words: text.words().len(),
-            finite: text.words().iter().any(|w| w.tag == Tag::Verb || w.class.has(Class::BE.or(Class::AUXILIARY))),
-            answers_question: log.turns().last().is_some_and(|turn| turn.role == Role::Assistant && turn.question),
+            words: words.len(),
+            finite: words.iter().any(finite),
+            answers_question: answer.is_some_and(|turn| turn.question),
+            refused: answer.is_some_and(|turn| turn.refusal),
+            last_sentence,
+            negated_question: text.is_question() && words.windows(2).any(negated),
+            tag_question: text.is_question() && words.len() > 3 && words.last().is_some_and(|w| w.class.has(Class::EVALUATIVE.or(Class::INTERJECTION)) && w.gap.has(Gap::PAUSE)),
         }
     }
 }
 
+/// Largest confidence among resolved references whose span satisfies `which`.
+fn strongest(references: &[Reference], which: impl Fn(&Reference) -> bool) -> f32 {
+    references.iter().filter(|r| r.target.is_some() && which(r)).map(|r| r.confidence).fold(0.0, f32::max)
+}
+
 /// Names of the numbers that tell whether a turn is elliptical, and whether it depends on the log.
-pub const DEPENDENCE_FEATURES: [&str; 30] = [
+pub const DEPENDENCE_FEATURES: [&str; 42] = [
     "words",
     "short",
     "finite",
@@ -215,6 +251,18 @@ pub const DEPENDENCE_FEATURES: [&str; 30] = [
     "log.first",
     "wh-without-noun",
     "sentences",
+    "reference.last-sentence",
+    "reference.aside",
+    "phrase.repair",
+    "phrase.rephrase",
+    "answer.refusal",
+    "opens.greeting",
+    "last.content",
+    "last.question",
+    "last.names",
+    "last.unseen",
+    "last.finite",
+    "thanks",
 ];
 
 /// The numbers behind ellipsis and context dependence.
@@ -227,8 +275,11 @@ pub fn dependence_features(input: &Input<'_>, references: &[Reference], terms: &
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
     let leading = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 2));
     let any = |class: Class| flag(words.iter().any(|w| w.class.has(class)));
-    let best = references.iter().filter(|r| r.target.is_some()).map(|r| r.confidence).fold(0.0, f32::max);
+    let best = strongest(references, |_| true);
     let unseen = if terms.is_empty() { 0.0 } else { terms.iter().filter(|t| log.frequency(**t) == 0).count() as f32 / terms.len() as f32 };
+    let last = &words[form.last_sentence..];
+    let from = last.first().map_or(0, |w| w.start as usize);
+    let content = last.iter().filter(|w| w.is_content()).count();
     [
         (form.words as f32).ln_1p() / 4.0,
         flag(form.words <= 4),
@@ -260,6 +311,18 @@ pub fn dependence_features(input: &Input<'_>, references: &[Reference], terms: &
         flag(log.is_empty()),
         flag(first.class.has(Class::WH) && terms.len() <= 1),
         f32::from(text.sentences().min(4)) / 4.0,
+        strongest(references, |r| r.span.start >= from),
+        strongest(references, |r| r.span.start < from),
+        phrase(PhraseKind::Repair),
+        phrase(PhraseKind::Rephrase),
+        flag(form.refused),
+        flag(first.class.has(Class::GREETING)),
+        content.min(8) as f32 / 8.0,
+        flag(text.is_question() || last.first().is_some_and(|w| w.class.has(Class::REQUEST.or(Class::WH)))),
+        last.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count().min(3) as f32 / 3.0,
+        if content == 0 { 0.0 } else { last.iter().filter(|w| w.is_content() && log.frequency(w.term) == 0).count() as f32 / content as f32 },
+        flag(last.iter().any(|w| w.tag == Tag::Verb || w.class.has(Class::BE.or(Class::AUXILIARY)))),
+        flag(words.iter().any(|w| w.class.has(Class::INTERJECTION)) && !text.is_question()),
     ]
 }
 
@@ -282,13 +345,17 @@ pub fn intent_features(input: &Input<'_>, references: &[Reference], terms: &[u32
     let form = Form::of(text, log);
     let first = words.first().copied().unwrap_or_default();
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
-    let resolved = |kind: ReferenceType| references.iter().filter(|r| r.kind == kind && r.target.is_some()).map(|r| r.confidence).fold(0.0, f32::max);
-    let best = references.iter().filter(|r| r.target.is_some()).map(|r| r.confidence).fold(0.0, f32::max);
+    let resolved = |kind: ReferenceType| strongest(references, |r| r.kind == kind);
+    let best = strongest(references, |_| true);
     let last_user = log.last(Role::User);
     let last_answer = log.last(Role::Assistant);
     let overlap_user = overlap(terms, last_user);
     let unseen = if terms.is_empty() { 0.0 } else { terms.iter().filter(|t| log.frequency(**t) == 0).count() as f32 / terms.len() as f32 };
     let short = form.words <= 6;
+    let last = &words[form.last_sentence..];
+    let from = last.first().map_or(0, |w| w.start as usize);
+    let in_last = strongest(references, |r| r.span.start >= from);
+    let speech = |end: usize| words.iter().any(|w| w.end as usize == end && w.class.has(Class::SPEECH));
     let pronoun_only = !references.is_empty() && references.iter().all(|r| r.span.len() <= 5);
     [
         resolved(ReferenceType::Entity),
@@ -339,6 +406,20 @@ pub fn intent_features(input: &Input<'_>, references: &[Reference], terms: &[u32
         flag(overlap_user > 0.6 && terms.len() >= 2),
         flag(words.iter().any(|w| w.class.has(Class::ADDITIVE))),
         flag(terms.is_empty()),
+        in_last,
+        strongest(references, |r| r.span.start < from),
+        strongest(references, |r| speech(r.span.end)),
+        phrase(PhraseKind::Repair),
+        phrase(PhraseKind::Rephrase),
+        flag(form.refused),
+        flag(form.negated_question),
+        flag(form.tag_question),
+        flag(first.class.has(Class::ADDITIVE)),
+        flag(first.class.has(Class::GREETING)),
+        last.iter().filter(|w| w.is_content()).count().min(8) as f32 / 8.0,
+        flag(text.is_question() || last.first().is_some_and(|w| w.class.has(Class::REQUEST.or(Class::WH)))),
+        flag(form.refused) * overlap_user,
+        flag(text.is_question()) * in_last,
     ]
 }
 
@@ -476,4 +557,50 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
         all.extend(lent.into_iter().take(LENT));
     }
     Query { turns, terms: all }
+}
+
+/// What the models see of one candidate expression.
+#[derive(Clone, Debug)]
+pub struct CandidateInspection {
+    /// Byte range in the turn.
+    pub span: std::ops::Range<usize>,
+    /// What it looks like.
+    pub shape: Shape,
+    /// Numbers of [`crate::references::CANDIDATE_FEATURES`].
+    pub features: Vec<f32>,
+    /// Turn id and numbers of [`crate::references::TARGET_FEATURES`] of each turn within reach.
+    pub targets: Vec<(u32, Vec<f32>)>,
+}
+
+/// What the models see of one turn.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    /// Candidate expressions.
+    pub candidates: Vec<CandidateInspection>,
+    /// Numbers of [`DEPENDENCE_FEATURES`].
+    pub dependence: Vec<f32>,
+    /// Thread ordinal of the rival and numbers of [`crate::threads::THREAD_FEATURES`]; none for a first turn.
+    pub thread: Option<(Option<u32>, Vec<f32>)>,
+    /// Numbers of [`INTENT_FEATURES`].
+    pub intent: Vec<f32>,
+    /// Some reference resolved to a tool result.
+    pub tool: bool,
+}
+
+/// Everything the models see of a turn, for fitting their weights.
+pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
+    let terms = content_terms(input.context.text);
+    let references = resolve_references(&input.context);
+    let dependence = dependence_features(input, &references, &terms);
+    let ellipsis = models().ellipsis.probability(&dependence);
+    let dependent = models().context.probability(&dependence) > model::threshold("context");
+    let evidence = Evidence { text: input.context.text, log: input.context.log, similarities: input.calibrated, references: &references, terms: &terms, dependent, speaker: input.speaker };
+    let thread = file(input, &references, &terms, dependent, thresholds);
+    Inspection {
+        candidates: references::inspect(&input.context),
+        dependence: dependence.to_vec(),
+        thread: threads::inspect(input.threads, &evidence),
+        intent: intent_features(input, &references, &terms, ellipsis, thread).to_vec(),
+        tool: references.iter().any(|r| matches!(r.target, Some(Target::Scratch(_)))),
+    }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::blend::Tier;
-use crate::classify::{self, Classification, Input, Query, SimilaritySource};
+use crate::classify::{self, Classification, Inspection, Input, Query, SimilaritySource};
 use crate::config::{CallOptions, EmbedderOption, ModeOption, Options, Profile, Settings};
 use crate::coverage::Coverage;
 use crate::embedding::{Calibration, EmbeddingSpec, StaticEmbedder};
@@ -24,7 +24,7 @@ use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility
 use crate::select::{self, Selection};
 use crate::similarity;
 use crate::spec;
-use crate::text::{Class, Pack, Text, entities, enumerations};
+use crate::text::{Class, Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
 use crate::threads::{Decision, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
@@ -486,18 +486,45 @@ impl Session {
         workspace.text.read(content, &pack);
         let embedded = self.vector(content, vector, workspace)?;
         let source = self.compare(embedded, workspace);
-        let Workspace { text, similarities, calibrated, vector, .. } = workspace;
-        let input = Input {
-            context: Context { source: content, text, log: &self.log, scratch: &self.scratch, similarities },
-            threads: &self.threads,
-            calibrated,
-            source,
-            pack: &pack,
-            speaker: self.speaker(options.name.as_deref()),
-            clarify_exemplar: self.exemplar(&pack, embedded.then_some(&vector[..])),
-        };
-        let (classification, speaker) = (classify::classify(&input, &settings), input.speaker);
+        let speaker = self.speaker(options.name.as_deref());
+        let input = self.input(content, &pack, embedded, source, speaker, workspace);
+        let classification = classify::classify(&input, &settings);
         Ok(Prepared { classification, embedded, pack, speaker })
+    }
+
+    fn input<'a>(&'a self, content: &'a str, pack: &'a Pack, embedded: bool, source: SimilaritySource, speaker: u16, workspace: &'a Workspace) -> Input<'a> {
+        Input {
+            context: Context { source: content, text: &workspace.text, log: &self.log, scratch: &self.scratch, similarities: &workspace.similarities },
+            threads: &self.threads,
+            calibrated: &workspace.calibrated,
+            source,
+            pack,
+            speaker,
+            clarify_exemplar: self.exemplar(pack, embedded.then_some(&workspace.vector[..])),
+        }
+    }
+
+    /// Everything the models see of a turn, for fitting their weights: nothing is changed.
+    ///
+    /// # Errors
+    /// As [`Session::classify`].
+    pub fn inspect(&self, content: &str, call: Call<'_>, workspace: &mut Workspace) -> Result<Inspection> {
+        let pack = self.pack_for(&call.options.locale, content);
+        workspace.text.read(content, &pack);
+        let embedded = self.vector(content, None, workspace)?;
+        let source = self.compare(embedded, workspace);
+        let input = self.input(content, &pack, embedded, source, 0, workspace);
+        Ok(classify::inspect(&input, call.options.thresholds))
+    }
+
+    /// Files a turn in another thread: a later turn may show that it was mis-filed.
+    pub fn refile(&mut self, id: u32, thread: u32, slug: &str) {
+        let Some(turn) = self.log.get_mut(id) else { return };
+        turn.thread = thread;
+        let speaker = turn.speaker;
+        self.threads.remove(id);
+        self.threads.settle(&self.log);
+        self.threads.file(id, thread, speaker, || slug.to_owned());
     }
 
     /// The pseudo-code's own way: no text pass, similarities only when no marker decides.
@@ -508,12 +535,16 @@ impl Session {
         let pack = Pack::of("en");
         let source = if self.log.is_empty() { SimilaritySource::None } else { self.compare(embedded, workspace) };
         let raw = if source == SimilaritySource::Embedding { &workspace.similarities } else { &workspace.calibrated };
-        let best_of = |thread: u32| self.log.turns().iter().zip(raw).filter(|(turn, _)| turn.thread == thread).map(|(_, s)| *s).fold(0.0f32, f32::max);
+        let mut best_of = vec![0.0f32; self.threads.all().len()];
+        for (turn, similarity) in self.log.turns().iter().zip(raw) {
+            let best = &mut best_of[turn.thread as usize];
+            *best = best.max(*similarity);
+        }
         let active = self.threads.active(speaker);
-        let similarity = active.map_or(0.0, best_of);
+        let similarity = active.map_or(0.0, |thread| best_of[thread as usize]);
         let (intent, reason, _) = spec::classify_intent(&detected, || similarity, settings.thresholds.stay);
         let references = spec::resolve_references(content, &detected, &self.log, &self.scratch);
-        let best = self.threads.of(speaker).map(|thread| (best_of(thread), thread)).max_by(|a, b| a.0.total_cmp(&b.0).then(self.threads.all()[a.1 as usize].last_active.cmp(&self.threads.all()[b.1 as usize].last_active)));
+        let best = self.threads.of(speaker).map(|thread| (best_of[thread as usize], thread)).max_by(|a, b| a.0.total_cmp(&b.0).then(self.threads.all()[a.1 as usize].last_active.cmp(&self.threads.all()[b.1 as usize].last_active)));
         let next = self.threads.all().len() as u32;
         let thread = match best {
             Some((similarity, thread)) if similarity > settings.thresholds.join => {
@@ -772,8 +803,8 @@ impl Session {
         let _ = similarity::normalise(vector);
     }
 
-    /// Content words of the query: the turn's own, then its antecedents' (`turn.query`).
-    pub fn query_terms(&self, text: &Text, turns: &[u32], pack: &Pack) -> Vec<String> {
+    /// Content words of the query: the turn's own, then its antecedents'.
+    fn query_terms(&self, text: &Text, turns: &[u32], pack: &Pack) -> Vec<String> {
         /// An antecedent lends its first words, not its whole text.
         const LENT: usize = 16;
         let mut terms: Vec<String> = Vec::new();
@@ -927,12 +958,15 @@ impl Session {
         true
     }
 
-    /// Content words of a turn and of what it carries over, as strings (`turn.query`).
-    pub fn terms_of(&self, content: &str, of: &Classification) -> Vec<String> {
-        let pack = Pack::at(of.locale);
+    /// What a turn asks for once it carries over `turns`: its text with their content words, and all content words
+    /// (`turn.query`).
+    pub fn query(&self, content: &str, pack: &Pack, turns: &[u32]) -> (String, Vec<String>) {
         let mut text = Text::default();
-        text.read(content, &pack);
-        self.query_terms(&text, &of.query.turns, &pack)
+        text.read(content, pack);
+        let own = self.query_terms(&text, &[], pack).len();
+        let terms = self.query_terms(&text, turns, pack);
+        let carried = terms[own..].join(" ");
+        (if carried.is_empty() { content.to_owned() } else { format!("{content} {carried}") }, terms)
     }
 
     /// Hash of what a turn depends on: the turns it carries over, or the whole thread when none is named. Key a cache on it
@@ -1008,6 +1042,7 @@ fn read_turn(role: Role, content: &str, text: &Text, named: Option<Vec<String>>,
         host_id,
         question: text.is_question(),
         request: text.words().first().is_some_and(|w| w.class.has(Class::REQUEST)) || text.is_question(),
+        refusal: role == Role::Assistant && text.phrase(PhraseKind::Refusal).is_some_and(|p| p.words.start < 12),
         embedded: false,
     }
 }

@@ -268,7 +268,7 @@ pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
 }
 
 /// Names of the numbers that tell whether the turn opens a new subject.
-pub const THREAD_FEATURES: [&str; 24] = [
+pub const THREAD_FEATURES: [&str; 33] = [
     "active.similarity",
     "active.answers",
     "active.overlap",
@@ -293,6 +293,15 @@ pub const THREAD_FEATURES: [&str; 24] = [
     "opens.request",
     "opens.interjection",
     "names",
+    "opens.greeting",
+    "reference.none",
+    "unseen.count",
+    "content",
+    "self-contained",
+    "active.last-user",
+    "active.last-answer",
+    "unseen.unlike",
+    "wants",
 ];
 
 /// The numbers for the active thread against one other (the candidate for a resume).
@@ -310,6 +319,7 @@ pub fn thread_features(active: Closeness, other: Option<Closeness>, other_thread
     };
     let unseen = if evidence.terms.is_empty() { 0.0 } else { evidence.terms.iter().filter(|term| evidence.log.frequency(**term) == 0).count() as f32 / evidence.terms.len() as f32 };
     let rival = other.unwrap_or_default();
+    let last_of = |role: Role| evidence.log.turns().iter().rposition(|turn| turn.role == role && turn.thread == active_thread).and_then(|at| evidence.similarities.get(at).copied()).unwrap_or(0.0);
     let names = text.words().iter().filter(|w| w.capital && !w.opens() && w.is_content()).count();
     [
         active.similarity,
@@ -336,6 +346,15 @@ pub fn thread_features(active: Closeness, other: Option<Closeness>, other_thread
         flag(first.is_some_and(|w| w.class.has(Class::REQUEST))),
         flag(first.is_some_and(|w| w.class.has(Class::INTERJECTION))),
         names.min(3) as f32 / 3.0,
+        flag(first.is_some_and(|w| w.class.has(Class::GREETING))),
+        flag(evidence.references.is_empty()),
+        (unseen * evidence.terms.len() as f32).min(8.0) / 8.0,
+        evidence.terms.len().min(8) as f32 / 8.0,
+        flag(evidence.references.is_empty() && !evidence.dependent && evidence.terms.len() > 1),
+        last_of(Role::User),
+        last_of(Role::Assistant),
+        unseen * (1.0 - active.similarity.max(active.answers)),
+        flag(text.words().iter().take(3).any(|w| w.class.has(Class::FIRST))),
     ]
 }
 
@@ -343,6 +362,14 @@ pub fn thread_features(active: Closeness, other: Option<Closeness>, other_thread
 pub fn rival(all: &[Closeness], threads: &Threads, active: u32, speaker: u16) -> Option<u32> {
     let strength = |at: &u32| { let c = all[*at as usize]; c.similarity.max(c.answers) + c.exclusive + 0.5 * c.overlap };
     threads.of(speaker).filter(|at| *at != active).max_by(|a, b| strength(a).total_cmp(&strength(b)).then_with(|| threads.all()[*a as usize].last_active.cmp(&threads.all()[*b as usize].last_active)))
+}
+
+/// The rival thread and the numbers behind the decision; none for a speaker's first turn.
+pub fn inspect(threads: &Threads, evidence: &Evidence<'_>) -> Option<(Option<u32>, Vec<f32>)> {
+    let active = threads.active(evidence.speaker)?;
+    let all = closeness(threads, evidence);
+    let other = rival(&all, threads, active, evidence.speaker);
+    Some((other, thread_features(all[active as usize], other.map(|at| all[at as usize]), other, active, evidence).to_vec()))
 }
 
 /// One decision: resume, stay, join or new (G-17), by two small models over the evidence.

@@ -47,6 +47,8 @@ pub struct Turn {
     pub question: bool,
     /// It asks for something to be done.
     pub request: bool,
+    /// An answer that says it has none.
+    pub refusal: bool,
     /// It has a vector.
     pub embedded: bool,
 }
@@ -238,6 +240,7 @@ pub(crate) mod tests {
             host_id: None,
             question: false,
             request: false,
+            refusal: false,
             embedded: false,
         }
     }

@@ -48,7 +48,7 @@ impl Columns {
         self.numbers[0] = self.numbers.len() as f64;
     }
 
-    pub fn classification(&mut self, of: &Classification, source: &str, session: &Session, terms: &[String]) {
+    pub fn classification(&mut self, of: &Classification, source: &str, session: &Session) {
         let utf16 = Utf16::new(source);
         self.push(0);
         self.push(position(&Intent::ALL, of.intent));
@@ -70,20 +70,10 @@ impl Columns {
         self.push((hash >> 32) as u32);
         self.push(hash as u32);
         self.push(of.references.len() as u32);
-        let carried = &terms[of.terms.len().min(terms.len())..];
-        if carried.is_empty() {
-            self.text(source);
-        } else {
-            self.text(&format!("{source} {}", carried.join(" ")));
-        }
-        self.push(terms.len() as u32);
         self.push(of.query.turns.len() as u32);
         self.push(0);
         for reference in &of.references {
             self.reference(reference, utf16);
-        }
-        for term in terms {
-            self.text(term);
         }
         for turn in &of.query.turns {
             self.push(*turn);
@@ -128,7 +118,7 @@ impl Columns {
 
     pub fn assembled(&mut self, of: &Assembled, session: &Session) {
         let start = self.numbers.len() as f64;
-        self.numbers[23] = start;
+        self.numbers[20] = start;
         self.push(of.turn.unwrap_or(0));
         self.push(mode(of.mode));
         self.push(of.micros);

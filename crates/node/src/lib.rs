@@ -210,7 +210,7 @@ pub fn classify(env: &napi::Env, session: u32, content: Text, overrides: Option<
             let of = cx.call(*env, now, |session, call, workspace, _| session.classify(&content.0, vector, &options, call, workspace))?;
             OUT.with_borrow_mut(|out| {
                 out.columns.clear();
-                out.columns.classification(&of, &content.0, cx.session, &cx.session.terms_of(&content.0, &of));
+                out.columns.classification(&of, &content.0, cx.session);
                 out.columns.finish();
                 out.deliver();
                 Ok(std::mem::take(&mut out.columns.blob))
@@ -228,12 +228,23 @@ pub fn assemble(env: &napi::Env, session: u32, content: Text, overrides: Option<
             let of = cx.call(*env, now, |session, call, workspace, base| session.assemble(&content.0, vector, &options, base, call, workspace))?;
             OUT.with_borrow_mut(|out| {
                 out.columns.clear();
-                out.columns.classification(&of.classification, &content.0, cx.session, &cx.session.terms_of(&content.0, &of.classification));
+                out.columns.classification(&of.classification, &content.0, cx.session);
                 out.columns.assembled(&of, cx.session);
                 out.columns.finish();
                 out.deliver();
                 Ok(std::mem::take(&mut out.columns.blob))
             })
+        })
+    })
+}
+
+/// What a turn asks for with the turns it carries over, JSON `{text, terms}`: asked for only when it is read.
+#[napi(catch_unwind)]
+pub fn query(session: u32, content: Text, locale: u32, turns: Vec<u32>) -> Result<String> {
+    js(|| {
+        with_session(session, |cx| {
+            let (text, terms) = cx.session.query(&content.0, &Pack::at(locale as u16), &turns);
+            Ok(json!({ "text": text, "terms": terms }).to_string())
         })
     })
 }

@@ -12,7 +12,7 @@ mod resolve;
 pub use candidates::{Candidate, Shape, detect_referential_expressions};
 pub use features::{CANDIDATE_FEATURES, candidate_features};
 pub use ordinal::Selector;
-pub use resolve::{Context, resolve_references};
+pub use resolve::{Context, TARGET_FEATURES, inspect, resolve_references};
 
 use std::ops::Range;
 

@@ -6,6 +6,7 @@ use super::candidates::{Candidate, Shape, detect_referential_expressions};
 use super::features::{CANDIDATE_FEATURES, candidate_features};
 use super::ordinal::Selector;
 use super::{Item, Reason, Reference, ReferenceType, Target};
+use crate::classify::CandidateInspection;
 use crate::model::{self, Linear};
 use crate::scratch::{ScratchBuffer, ToolKind, rows};
 use crate::text::{Class, Enumeration, Tag, Text};
@@ -90,9 +91,27 @@ fn detection_threshold(shape: Shape) -> f32 {
     if matches!(shape, Shape::Ordinal | Shape::Turn | Shape::Action) { structural } else { described }
 }
 
-fn resolve(candidate: &Candidate, probability: f32, context: &Context<'_>) -> Reference {
+/// What the models see of every candidate of a turn, for fitting their weights.
+pub fn inspect(context: &Context<'_>) -> Vec<CandidateInspection> {
+    let turns = context.log.turns();
+    let first = turns.len().saturating_sub(REACH);
+    detect_referential_expressions(context.source, context.text)
+        .into_iter()
+        .map(|candidate| CandidateInspection {
+            span: span(&candidate, context),
+            shape: candidate.shape,
+            features: candidate_features(&candidate, context).to_vec(),
+            targets: (first..turns.len()).map(|at| (turns[at].id, target_features(&candidate, at, context).to_vec())).collect(),
+        })
+        .collect()
+}
+
+fn span(candidate: &Candidate, context: &Context<'_>) -> std::ops::Range<usize> {
     let words = context.text.words();
-    let span = words[candidate.words.start].start as usize..words[candidate.words.end - 1].end as usize;
+    words[candidate.words.start].start as usize..words[candidate.words.end - 1].end as usize
+}
+
+fn resolve(candidate: &Candidate, probability: f32, context: &Context<'_>) -> Reference {
     let found = if context.log.is_empty() && context.scratch.is_empty() {
         Found::nothing(kind_of(candidate.shape), Reason::EmptyLog)
     } else {
@@ -104,7 +123,7 @@ fn resolve(candidate: &Candidate, probability: f32, context: &Context<'_>) -> Re
         }
     };
     Reference {
-        span,
+        span: span(candidate, context),
         kind: found.kind,
         target: found.target,
         alternatives: found.alternatives,

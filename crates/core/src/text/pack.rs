@@ -167,6 +167,8 @@ classes! {
     OUTPUT_KIND = 54, "noun.output";
     /// Imperative verbs that open a request.
     REQUEST = 55, "verb.request";
+    /// Words that open a conversation: "hello".
+    GREETING = 56, "interjection.greeting";
 }
 
 impl Class {
@@ -231,9 +233,13 @@ pub enum PhraseKind {
     Idiom,
     /// Disagrees with or doubts the last answer ("are you sure").
     Challenge,
+    /// Mends what the user said before ("I meant").
+    Repair,
+    /// Wants what was said in another form ("rephrase", "in bullet points").
+    Rephrase,
+    /// An answer that does not answer ("I don't have information").
+    Refusal,
 }
-
-const KINDS: usize = 12;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -469,9 +475,6 @@ impl Pack {
     pub fn clitic(&self, folded: &str) -> usize {
         self.clitics.iter().find(|clitic| folded.len() > clitic.len() && folded.ends_with(&***clitic)).map_or(0, |clitic| clitic.len())
     }
-
-    /// Number of phrase kinds, for tables indexed by kind.
-    pub const PHRASE_KINDS: usize = KINDS;
 }
 
 /// The words that segmentation makes of a pack's word or phrase; scripts without spaces have several.

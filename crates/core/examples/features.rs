@@ -1,0 +1,103 @@
+//! Writes what the models see of labelled turns, one JSON line a turn, for `scripts/train/train.py`.
+//!
+//! Reads conversations on standard input, one JSON line each: `{"id", "messages": [{"role", "content", "tool_calls",
+//! "tool_call_id", "name"}], "threads": {turn: thread}, "turns": [message numbers to describe]}`. Threads are filed as given,
+//! so that one wrong decision does not spoil the next.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+
+use serde::Deserialize;
+use serde_json::json;
+use trihorizon_core::classify::{DEPENDENCE_FEATURES, INTENT_FEATURES};
+use trihorizon_core::config::Options;
+use trihorizon_core::references::{CANDIDATE_FEATURES, TARGET_FEATURES};
+use trihorizon_core::session::{Appended, Call, MessageRole, Meta, Session, ToolCall, Workspace};
+use trihorizon_core::threads::THREAD_FEATURES;
+use trihorizon_core::tokens::Counter;
+
+#[derive(Deserialize)]
+struct Conversation {
+    id: String,
+    messages: Vec<Message>,
+    #[serde(default)]
+    threads: BTreeMap<usize, String>,
+    turns: Vec<usize>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    role: MessageRole,
+    content: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Call_>>,
+    tool_call_id: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Call_ {
+    id: String,
+    function: Function,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: String,
+    arguments: String,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let options = Options::parse(r#"{"locale":"en"}"#)?;
+    println!("{}", json!({ "reference": CANDIDATE_FEATURES.to_vec(), "target": TARGET_FEATURES.to_vec(), "dependence": DEPENDENCE_FEATURES.to_vec(), "thread": THREAD_FEATURES.to_vec(), "intent": INTENT_FEATURES.to_vec() }));
+    for line in std::io::stdin().lock().lines() {
+        conversation(&serde_json::from_str(&line?)?, &options)?;
+    }
+    Ok(())
+}
+
+fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+    let mut session = Session::new(&of.id, options);
+    let mut workspace = Workspace::default();
+    let call = Call { options, counter: &Counter::Estimate, now: 0 };
+    let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut names: Vec<String> = Vec::new();
+    for (at, message) in of.messages.iter().enumerate() {
+        let number = at + 1;
+        let content = message.content.clone().unwrap_or_default();
+        if message.role == MessageRole::User && of.turns.contains(&number) {
+            let seen = session.inspect(&content, call, &mut workspace)?;
+            let candidates: Vec<_> = seen
+                .candidates
+                .iter()
+                .map(|c| {
+                    let targets: Vec<_> = c.targets.iter().map(|(turn, features)| json!([numbers.get(turn), features])).collect();
+                    json!({ "span": [content[..c.span.start].encode_utf16().count(), content[..c.span.end].encode_utf16().count()], "shape": format!("{:?}", c.shape), "features": c.features, "targets": targets })
+                })
+                .collect();
+            let rival = seen.thread.as_ref().and_then(|(rival, _)| rival.and_then(|r| names.get(r as usize)));
+            let row = json!({ "id": of.id, "turn": number, "candidates": candidates, "dependence": seen.dependence, "thread": seen.thread.as_ref().map(|(_, f)| f), "rival": rival, "intent": seen.intent, "tool": seen.tool });
+            println!("{row}");
+        }
+        let meta = Meta {
+            name: if message.role == MessageRole::Tool { message.name.clone() } else { None },
+            tool_calls: message.tool_calls.iter().flatten().map(|c| ToolCall { id: c.id.clone(), name: c.function.name.clone(), arguments: c.function.arguments.clone() }).collect(),
+            tool_call_id: message.tool_call_id.clone(),
+            ..Meta::default()
+        };
+        if message.role == MessageRole::User && content.trim().is_empty() {
+            continue;
+        }
+        if let Appended::Turn(id) = session.append(message.role, &content, meta, None, call, &mut workspace)? {
+            numbers.insert(id, number);
+            if let Some(thread) = of.threads.get(&number) {
+                let ordinal = names.iter().position(|n| n == thread).unwrap_or_else(|| {
+                    names.push(thread.clone());
+                    names.len() - 1
+                });
+                session.refile(id, ordinal as u32, thread);
+            }
+        }
+    }
+    Ok(())
+}
