@@ -10,25 +10,25 @@
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
 /** Appends a message: a positive turn id, a negative scratch ordinal, or 0. */
-export declare function append(session: number, role: number, content: Text, meta: Text | undefined | null, vector: Float32Array | undefined | null, now: number): number
+export declare function append(session: number, role: number, content: string, meta: string | undefined | null, vector: Float32Array | undefined | null, now: number): number
 
 /** Assembles the envelope of a turn; as [`classify`]. */
-export declare function assemble(session: number, content: Text, overrides: Text | undefined | null, vector: Float32Array | undefined | null, now: number): string
+export declare function assemble(session: number, content: string, overrides: string | undefined | null, vector: Float32Array | undefined | null, now: number): string
 
 /** Options with defaults filled in, JSON. */
-export declare function checkOptions(options: Text): string
+export declare function checkOptions(options: string): string
 
 /** Classifies a turn; the texts of the result, its numbers in the registered buffer. */
-export declare function classify(session: number, content: Text, overrides: Text | undefined | null, vector: Float32Array | undefined | null, now: number): string
+export declare function classify(session: number, content: string, overrides: string | undefined | null, vector: Float32Array | undefined | null, now: number): string
 
 /** Tokens of a text by the engine's counter. */
-export declare function countTokens(engine: number, content: Text): number
+export declare function countTokens(engine: number, content: string): number
 
 /** Erases a turn; false when there is none. */
 export declare function deleteTurn(session: number, id: number): boolean
 
 /** Unit vector of a text by the built-in embedder; empty when it does not know the text's words. */
-export declare function embed(engine: number, content: Text): Float32Array
+export declare function embed(engine: number, content: string): Float32Array
 
 /** Closes an engine and all that belongs to it; idempotent. */
 export declare function engineClose(engine: number): void
@@ -37,19 +37,19 @@ export declare function engineClose(engine: number): void
 export declare function engineInfo(engine: number): string
 
 /** Opens an engine. */
-export declare function engineOpen(options: Text, counter?: Counter | undefined | null): number
+export declare function engineOpen(options: string, counter?: ((arg0: string) => number) | undefined | null): number
 
 /** Adds or replaces facts, JSON, with their vectors as rows; returns how many. */
-export declare function factsAdd(facts: number, json: Text, vectors: Float32Array | undefined | null, now: number): number
+export declare function factsAdd(facts: number, json: string, vectors: Float32Array | undefined | null, now: number): number
 
 /** Erases facts; returns how many there were. */
 export declare function factsDelete(facts: number, ids: Array<string>): number
 
 /** The facts of a namespace. */
-export declare function factsOpen(engine: number, namespace: Text): number
+export declare function factsOpen(engine: number, namespace: string): number
 
 /** The facts nearest to a text, JSON. */
-export declare function factsSearch(facts: number, content: Text, k: number, vector: Float32Array | undefined | null, now: number): string
+export declare function factsSearch(facts: number, content: string, k: number, vector: Float32Array | undefined | null, now: number): string
 
 /** Number of facts. */
 export declare function factsSize(facts: number): number
@@ -63,6 +63,9 @@ export declare function nothing(): void
 /** Panics, to show that a panic is an error. */
 export declare function panicForTest(): void
 
+/** What a turn asks for with the turns it carries over, JSON `{text, terms}`: asked for only when it is read. */
+export declare function query(session: number, content: string, locale: number, turns: Array<number>): string
+
 /** Writes the last result again, into a larger buffer. */
 export declare function refetch(): void
 
@@ -73,22 +76,22 @@ export declare function register(buffer: Float64Array): void
 export declare function scratchId(session: number, ordinal: number): string
 
 /** Raw output of a scratch entry. */
-export declare function scratchRaw(session: number, id: Text): string
+export declare function scratchRaw(session: number, id: string): string
 
 /** Closes a session; idempotent. */
 export declare function sessionClose(session: number): void
 
 /** Opens an empty session. */
-export declare function sessionOpen(engine: number, id: Text, namespace: Text): number
+export declare function sessionOpen(engine: number, id: string, namespace: string): number
 
 /** Opens a session from a snapshot. */
-export declare function sessionRestore(engine: number, id: Text, namespace: Text, bytes: Uint8Array): number
+export declare function sessionRestore(engine: number, id: string, namespace: string, bytes: Uint8Array): number
 
 /** The session as bytes: versioned and checksummed. */
 export declare function sessionSnapshot(session: number): Uint8Array
 
 /** Name that a new thread opened by a turn would get. */
-export declare function slugFor(session: number, content: Text): string
+export declare function slugFor(session: number, content: string): string
 
 /** How many messages, given by their identities, the session already has from its beginning. */
 export declare function syncPrefix(session: number, identities: Array<string>): number
@@ -103,10 +106,10 @@ export declare function tables(): string
 export declare function threadSlug(session: number, ordinal: number): string
 
 /** State of a thread, JSON; of the active one for an empty id. */
-export declare function threadState(session: number, thread: Text): string
+export declare function threadState(session: number, thread: string): string
 
 /** The turns, JSON. */
 export declare function turns(session: number): string
 
 /** Replaces parts of a thread's state. */
-export declare function updateThread(session: number, update: Text): void
+export declare function updateThread(session: number, update: string): void

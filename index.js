@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { append, assemble, checkOptions, classify, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, nothing, panicForTest, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, updateThread } = nativeBinding
+const { append, assemble, checkOptions, classify, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, nothing, panicForTest, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, updateThread } = nativeBinding
 export { append }
 export { assemble }
 export { checkOptions }
@@ -792,6 +792,7 @@ export { factsSize }
 export { factsState }
 export { nothing }
 export { panicForTest }
+export { query }
 export { refetch }
 export { register }
 export { scratchId }

@@ -201,19 +201,29 @@ function checkDecision(turn: Turn, expected: Expected): void {
 }
 
 function checkReferences(references: Reference[], carriesOver: number | null, expected: Expected): void {
-  const targets = references.map(({ target }) => name(target)).filter((target) => target !== null);
+  const targets = references.map(({ target }) => idOf(target)).filter((target) => target !== null);
   if (expected.resolved !== undefined) expect(targets).toHaveLength(expected.resolved);
-  for (const text of expected.referenceNot ?? []) expect(references.map((reference) => reference.text)).not.toContain(text);
+  for (const text of expected.referenceNot ?? [])
+    expect(references.map((reference) => reference.text)).not.toContain(text);
   if (expected.pointsAt !== undefined) expect([...targets, carriesOver]).toContain(expected.pointsAt);
   for (const { target, ...rest } of expected.references ?? []) {
-    const reference = references.find((found) => found.target !== null && matches(name(found.target), target, found, rest));
+    const reference = references.find(
+      (found) => found.target !== null && matches(idOf(found.target), target, found, rest),
+    );
     expect(reference, `${JSON.stringify({ target, ...rest })} in ${JSON.stringify(references)}`).toBeDefined();
   }
 }
 
-function matches(id: Id | null, wanted: ExpectedReference["target"], found: Reference, rest: ExpectedReference): boolean {
+function matches(
+  id: Id | null,
+  wanted: ExpectedReference["target"],
+  found: Reference,
+  rest: ExpectedReference,
+): boolean {
   const pointed = wanted === undefined || wanted === "any" || [wanted].flat().includes(id ?? "");
-  return pointed && Object.entries(rest).every(([key, value]) => isDeepStrictEqual(found[key as keyof Reference], value));
+  return (
+    pointed && Object.entries(rest).every(([key, value]) => isDeepStrictEqual(found[key as keyof Reference], value))
+  );
 }
 
 function checkEnvelope(turn: Turn, expected: Expected): void {
@@ -236,7 +246,7 @@ function partition(session: Session): number[][] {
   return [...threads.values()];
 }
 
-function name(target: Target | null): Id | null {
+function idOf(target: Target | null): Id | null {
   return target === null ? null : target.kind === "scratch" ? scratch(target.id) : target.id;
 }
 

@@ -29,6 +29,8 @@ function failure(action: () => unknown): TrihorizonError {
   throw new Error("nothing was thrown");
 }
 
+const isWellFormed = (text: string): boolean => Buffer.from(text).toString() === text;
+
 /** What TypeScript would not let through. */
 const any = (value: unknown): never => value as never;
 
@@ -68,7 +70,6 @@ describe("options that are none", () => {
   /** Refused for their kind: the message names what is wrong, there is no limit to state. */
   const ofKind: object[] = [
     { halflife: 6 },
-    { halfLife: null },
     { budget: {} },
     { profile: "strict" },
     { mode: "chat" },
@@ -80,6 +81,7 @@ describe("options that are none", () => {
     { blend: { CLARIFY: { P: 0.5, C: 0.5 } } },
   ];
   const ofKindOfEngine: object[] = [
+    { halfLife: null },
     { scratch: { max: 5 } },
     { scratch: { stale: "ignore" } },
     { facts: { index: 5 } },
@@ -123,13 +125,17 @@ describe("options that are none", () => {
     expect(error.message.length).toBeGreaterThan(10);
   });
 
-  test.each([...ofKind, { ring: 5 }, { tokens: "o200k" }, { store: "memory" }, { blends: 1 }])("of a call, by kind: %j", (options) => {
-    expect(failure(() => chat().assemble("go on", any(options))).code).toBeOneOf(["INVALID_OPTION", "INVALID_BLEND"]);
-  });
+  test.each([...ofKind, { ring: 5 }, { tokens: "o200k" }, { store: "memory" }, { blends: 1 }])(
+    "of a call, by kind: %j",
+    (options) => {
+      expect(failure(() => chat().assemble("go on", any(options))).code).toBeOneOf(["INVALID_OPTION", "INVALID_BLEND"]);
+    },
+  );
 
-  test.each([null, 5, "spec", [], undefined])("no object: %j", (options) => {
-    if (options !== undefined) expect(failure(() => createEngine(any(options))).code).toBe("INVALID_OPTION");
-    if (options !== undefined) expect(failure(() => chat().assemble("x", any(options))).code).toBe("INVALID_OPTION");
+  test.each([[null], [5], ["spec"], [[]]])("no object: %j", (options) => {
+    expect(failure(() => createEngine(any(options))).code).toBe("INVALID_OPTION");
+    expect(failure(() => chat().assemble("x", any(options))).code).toBe("INVALID_OPTION");
+    expect(failure(() => chat().classify("x", any(options))).code).toBe("INVALID_OPTION");
   });
 
   test("a polluted prototype adds no options", () => {
@@ -139,7 +145,9 @@ describe("options that are none", () => {
 
   /** JSON has no such number: it is refused before the core could state its limit. */
   function isUnstatable(options: object): boolean {
-    return Object.values(options).some((value) => typeof value === "string" || (typeof value === "number" && !Number.isFinite(value)));
+    return Object.values(options).some(
+      (value) => typeof value === "string" || (typeof value === "number" && !Number.isFinite(value)),
+    );
   }
 });
 
@@ -173,19 +181,22 @@ describe("names and ids", () => {
 });
 
 describe("messages", () => {
-  test.each(["", " ", "\n\t\r", "\u200b", "\ufeff\u2060", "\u00a0\u3000", "\u200b \u200d"])("a turn of %j is refused everywhere", (text) => {
-    const session = chat();
-    for (const action of [
-      () => session.assemble(text),
-      () => session.classify(text),
-      () => session.explain(text),
-      () => session.append({ role: "user", content: text }),
-      () => session.append({ role: "user", content: [{ type: "text", text }] }),
-    ]) {
-      expect(failure(action).code).toBe("INVALID_MESSAGE");
-    }
-    expect(session.turns()).toHaveLength(2);
-  });
+  test.each(["", " ", "\n\t\r", "\u200b", "\ufeff\u2060", "\u00a0\u3000", "\u200b \u200d"])(
+    "a turn of %j is refused everywhere",
+    (text) => {
+      const session = chat();
+      for (const action of [
+        () => session.assemble(text),
+        () => session.classify(text),
+        () => session.explain(text),
+        () => session.append({ role: "user", content: text }),
+        () => session.append({ role: "user", content: [{ type: "text", text }] }),
+      ]) {
+        expect(failure(action).code).toBe("INVALID_MESSAGE");
+      }
+      expect(session.turns()).toHaveLength(2);
+    },
+  );
 
   test.each<[string, unknown]>([
     ["an unknown role", { role: "bot", content: "x" }],
@@ -204,7 +215,13 @@ describe("messages", () => {
   ])("%s is a typed error, and changes nothing", (_, message) => {
     const session = chat();
     expect(failure(() => session.append(any(message))).code).toBeOneOf(["INVALID_MESSAGE", "INVALID_OPTION"]);
-    expect(failure(() => session.sync(any([message]))).code).toBeOneOf(["INVALID_MESSAGE", "INVALID_OPTION"]);
+    expect(
+      failure(() =>
+        open()
+          .session("t")
+          .sync(any([message])),
+      ).code,
+    ).toBeOneOf(["INVALID_MESSAGE", "INVALID_OPTION"]);
     expect(session.turns()).toHaveLength(2);
   });
 
@@ -223,7 +240,7 @@ describe("messages", () => {
     session.append({ role: "assistant", content: "a\ud800b" });
     const turn = session.assemble("\udc00 the second step \ud83d", { budget: 500 });
     expect(turn.text).toBe("\udc00 the second step \ud83d");
-    for (const { text } of turn.envelope.items) expect(text.isWellFormed()).toBe(true);
+    for (const { text } of turn.envelope.items) expect(isWellFormed(text)).toBe(true);
     expect(session.turns()[2]?.content).toHaveLength(3);
   });
 
@@ -235,7 +252,7 @@ describe("messages", () => {
     for (let budget = 5; budget < 60; budget += 1) {
       const { items } = session.assemble("the first option", { budget, dryRun: true }).envelope;
       for (const { text, truncated } of items) {
-        expect(text.isWellFormed()).toBe(true);
+        expect(isWellFormed(text)).toBe(true);
         if (truncated) expect(text.replaceAll(family, "")).toMatch(/^(1\. ?)?( ?\[…\])$/);
       }
     }
@@ -244,15 +261,11 @@ describe("messages", () => {
 
 describe("size", () => {
   const megabyte = 1 << 20;
-  /** Milliseconds; the best of two, since others use the machine too. */
-  const time = (action: () => unknown): number =>
-    Math.min(
-      ...[0, 1].map(() => {
-        const start = performance.now();
-        action();
-        return performance.now() - start;
-      }),
-    );
+  const time = (action: () => unknown): number => {
+    const start = performance.now();
+    action();
+    return performance.now() - start;
+  };
 
   test.each<[string, string]>([
     ["one word", "a"],
@@ -267,19 +280,20 @@ describe("size", () => {
     ["list items", "1. x "],
     ["quotes", '"`('],
     ["tags", "</fact>"],
-  ])("a megabyte on one line: %s", { timeout: 60_000 }, (_, unit) => {
+  ])("a megabyte on one line: %s", (_, unit) => {
     const text = `x${unit.repeat(megabyte / unit.length)}`;
     const took = (of: string): number =>
       time(() => {
         const session = chat();
         session.append({ role: "user", content: of });
+        session.append({ role: "assistant", content: of });
         session.append({ role: "tool", name: "t", content: of });
         session.assemble("go on, explain that result", { budget: 200 });
       });
-    const whole = took(text);
-    expect(whole).toBeLessThan(2_000);
-    // Linear: eight times the text costs at most sixteen times as much (and 100 ms that nothing is measured in).
-    expect(whole).toBeLessThan(16 * took(text.slice(0, text.length / 8)) + 100);
+    // Step by step: what is quadratic shows before it takes minutes.
+    for (const part of [64, 16, 4, 1]) {
+      expect(took(text.slice(0, text.length / part))).toBeLessThan(2_000 / part + 100);
+    }
   });
 
   test.each<[string, (depth: number) => string]>([
@@ -303,6 +317,7 @@ describe("size", () => {
 
   test("ten thousand references in one turn", () => {
     const session = chat();
+    expect(time(() => session.classify("the second step and it ".repeat(300)))).toBeLessThan(60);
     expect(time(() => session.classify("the second step and it ".repeat(10_000)))).toBeLessThan(2_000);
   });
 });
@@ -348,17 +363,22 @@ describe("text that would be more than text", () => {
     }
   });
 
-  test.each(["etcd\r\nX-Evil: 1", "ключ клиента", "🔑 port", "a".repeat(500), "../../etc/passwd", "__proto__", "x\u0000y"])(
-    "%j stays out of the headers",
-    (text) => {
-      for (const threadNames of ["slug", "opaque"] as const) {
-        const { headers } = open({ threadNames }).session("s").assemble(text);
-        for (const value of Object.values(headers)) expect(value).toMatch(/^[A-Za-z0-9._/-]{1,64}$/);
-        if (threadNames === "opaque") expect(headers["CRP-Context-Active-Thread"]).toBe("thread-1");
-        expect(() => new Headers(headers)).not.toThrow();
-      }
-    },
-  );
+  test.each([
+    "etcd\r\nX-Evil: 1",
+    "ключ клиента",
+    "🔑 port",
+    "a".repeat(500),
+    "../../etc/passwd",
+    "__proto__",
+    "x\u0000y",
+  ])("%j stays out of the headers", (text) => {
+    for (const threadNames of ["slug", "opaque"] as const) {
+      const { headers } = open({ threadNames }).session("s").assemble(text);
+      for (const value of Object.values(headers)) expect(value).toMatch(/^[A-Za-z0-9._/-]{1,64}$/);
+      if (threadNames === "opaque") expect(headers["CRP-Context-Active-Thread"]).toBe("thread-1");
+      expect(() => new Headers(headers)).not.toThrow();
+    }
+  });
 
   test("what the assistant or a tool says names no thread", () => {
     const session = open().session("s");
@@ -377,7 +397,6 @@ describe("vectors", () => {
     ["NaN", Float32Array.of(1, Number.NaN, 3)],
     ["infinite", Float32Array.of(1, Number.NEGATIVE_INFINITY, 3)],
     ["without direction", new Float32Array(3)],
-    ["too small to have one", Float32Array.of(1e-45, 0, 0)],
     ["an array", [1, 2, 3]],
     ["of doubles", Float64Array.of(1, 2, 3)],
     ["bytes", new Uint8Array(12)],
@@ -393,13 +412,17 @@ describe("vectors", () => {
     for (const action of [
       () => session.append({ role: "user", content: "y", vector: any(vector) }),
       () => session.append({ role: "assistant", content: "y", vector: any(vector) }),
-      () => session.sync([{ role: "user", content: "x" }, { role: "user", content: "y", vector: any(vector) }]),
+      () =>
+        session.sync([
+          { role: "user", content: "x" },
+          { role: "user", content: "y", vector: any(vector) },
+        ]),
       () => session.assemble("y", { vector: any(vector) }),
       () => session.classify("y", { vector: any(vector) }),
       () => engine.facts().add([{ id: "f", text: "y", vector: any(vector) }]),
       () => engine.facts().search("y", { vector: any(vector) }),
     ]) {
-      expect(failure(action).code, action.toString()).toBe("INVALID_VECTOR");
+      expect({ action: action.toString(), code: failure(action).code }).toMatchObject({ code: "INVALID_VECTOR" });
     }
     expect(session.turns()).toHaveLength(1);
     expect(engine.facts().size).toBe(0);
@@ -415,7 +438,7 @@ describe("vectors", () => {
 
   test("a detached one is INVALID_VECTOR", () => {
     const vector = good();
-    structuredClone(vector, { transfer: [vector.buffer] });
+    structuredClone(vector, { transfer: [vector.buffer as ArrayBuffer] });
     const session = open({ embedder: { id: "v", dimensions: 3 } }).session("s");
     expect(failure(() => session.assemble("x", { vector })).code).toBe("INVALID_VECTOR");
   });

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import * as cl100k from "gpt-tokenizer/encoding/cl100k_base";
 import * as o200k from "gpt-tokenizer/encoding/o200k_base";
 import { afterAll, describe, expect, test } from "vitest";
@@ -16,11 +16,17 @@ const fresh = (of: Engine = engine): Session => of.session(`p${(sessions += 1)}`
 
 /** Pieces that conversations are made of: subjects, references, lists, other scripts, and what breaks offsets. */
 const pieces = [
-  ..."etcd|TLS|the second option|fix it|that bug|what you said earlier|the query result|those results|do it again".split("|"),
-  ..."go on|more|explain again|what do you mean|back to etcd|the last one|port 2379|must not cost more than 5".split("|"),
+  ..."etcd|TLS|the second option|fix it|that bug|what you said earlier|the query result|those results|do it again".split(
+    "|",
+  ),
+  ..."go on|more|explain again|what do you mean|back to etcd|the last one|port 2379|must not cost more than 5".split(
+    "|",
+  ),
   ..."How do I configure it?|1. red\n2. green\n3. blue|- one\n- two|actually, what's a good backup?".split("|"),
-  ..."👩‍👩‍👧‍👦|🏳️‍🌈 it|שלום עולם|مرحبا بالعالم|我想把会议改到下周三|明日の会議|내일 회의|e\u0301te\u0301|नमस्ते|\ud800|\udc00 it|İstanbul ẞ ﬁ".split("|"),
-  ..."\u202eevil\u202c|\u200b|\r\n|<fact>|</tool-output>|{\"a\":[1,2]}|a,b\n1,2\n3,4|\u0000|X-Evil: 1".split("|"),
+  ..."👩‍👩‍👧‍👦|🏳️‍🌈 it|שלום עולם|مرحبا بالعالم|我想把会议改到下周三|明日の会議|내일 회의|e\u0301te\u0301|नमस्ते|\ud800|\udc00 it|İstanbul ẞ ﬁ".split(
+    "|",
+  ),
+  ...'\u202eevil\u202c|\u200b|\r\n|<fact>|</tool-output>|{"a":[1,2]}|a,b\n1,2\n3,4|\u0000|X-Evil: 1'.split("|"),
 ];
 const text = fc
   .array(fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...pieces) }, fc.string({ unit: "binary", maxLength: 12 })), {
@@ -52,8 +58,7 @@ describe("an envelope", () => {
       fc.property(messages, text, budget, profile, (all, question, most, of) => {
         const { envelope, blend } = filled(all).assemble(question, { budget: most, profile: of });
         expect(blend.P + blend.C + blend.E).toBeCloseTo(1, 6);
-        for (const item of envelope.items)
-          expect(item.tokens).toBe(o200k.countTokens(item.text.toWellFormed(), plain) + OVERHEAD);
+        for (const item of envelope.items) expect(item.tokens).toBe(o200k.countTokens(item.text, plain) + OVERHEAD);
         const spent = envelope.items.reduce((sum, item) => sum + item.tokens, 0);
         expect(spent).toBeLessThanOrEqual(most);
         expect(envelope.tokens).toBe(spent);
@@ -77,12 +82,16 @@ describe("an envelope", () => {
         const other = filled(all, twin.session(id));
         one.assemble(second, { dryRun: true });
         one.classify(second);
-        expect(decision(one.assemble(first, { budget: most }))).toEqual(decision(other.assemble(first, { budget: most })));
+        expect(decision(one.assemble(first, { budget: most }))).toEqual(
+          decision(other.assemble(first, { budget: most })),
+        );
         const snapshot = one.snapshot();
         expect(Buffer.from(other.snapshot()).equals(snapshot)).toBe(true);
         other.append({ role: "user", content: "forgotten by restoring" });
         other.restore(snapshot);
-        expect(decision(one.assemble(second, { budget: most }))).toEqual(decision(other.assemble(second, { budget: most })));
+        expect(decision(one.assemble(second, { budget: most }))).toEqual(
+          decision(other.assemble(second, { budget: most })),
+        );
         expect(other.turns()).toEqual(one.turns());
       }),
       { numRuns: 100 },
@@ -110,17 +119,20 @@ test("a reference's span is its text, in any script", () => {
 describe("a span behind what changes length", () => {
   // Each grows or shrinks in UTF-8, in case folding or under NFKC.
   const odd = ["👩‍👩‍👧‍👦", "שלום", "我想", "e\u0301", "\ud800", "İ", "ẞ", "ﬁ", "Å", "㍿", "ſ", "\u200b"];
-  test.each(odd.flatMap((prefix) => [[prefix, "default"] as const, [prefix, "spec"] as const]))("%j, %s", (prefix, of) => {
-    const session = filled([
-      { role: "user", content: "Which engine?" },
-      { role: "assistant", content: `${prefix} these:\n1. ${prefix} RocksDB\n2. SQLite` },
-    ]);
-    const expected = of === "spec" ? "the second" : "the second option";
-    const question = `${prefix} and the second option?`;
-    const reference = session.classify(question, { profile: of }).references.find(({ type }) => type === "ordinal");
-    expect(reference).toMatchObject({ text: expected, target: { kind: "turn", id: 2 }, itemTexts: ["SQLite"] });
-    expect(reference?.span[0]).toBe(question.indexOf("the second"));
-  });
+  test.each(odd.flatMap((prefix) => [[prefix, "default"] as const, [prefix, "spec"] as const]))(
+    "%j, %s",
+    (prefix, of) => {
+      const session = filled([
+        { role: "user", content: "Which engine?" },
+        { role: "assistant", content: `${prefix} these:\n1. ${prefix} RocksDB\n2. SQLite` },
+      ]);
+      const expected = of === "spec" ? "the second" : "the second option";
+      const question = `${prefix} and the second option?`;
+      const reference = session.classify(question, { profile: of }).references.find(({ type }) => type === "ordinal");
+      expect(reference).toMatchObject({ text: expected, target: { kind: "turn", id: 2 }, itemTexts: ["SQLite"] });
+      expect(reference?.span[0]).toBe(question.indexOf("the second"));
+    },
+  );
 });
 
 describe("a log", () => {
@@ -151,9 +163,7 @@ describe("a log", () => {
         expect(session.sync(first)).toEqual({ known: first.length, appended: [] });
         expect(Buffer.from(session.snapshot()).equals(snapshot)).toBe(true);
         expect(session.sync([...first, ...more]).known).toBe(first.length);
-        expect(session.turns()).toEqual(
-          filled([...first, ...more]).turns(),
-        );
+        expect(session.turns()).toEqual(filled([...first, ...more]).turns());
       }),
       { numRuns: 60 },
     );
@@ -188,7 +198,8 @@ describe("a log", () => {
         expect(traces(session).includes("zorblax")).toBe(true);
         expect(session.deleteTurn(turnId!)).toBe(true);
         const left = traces(session);
-        for (const word of ["zorblax", "471147"]) expect(left.includes(word), word).toBe(false);
+        for (const word of ["zorblax", "471147"])
+          expect({ word, left: left.includes(word) }).toEqual({ word, left: false });
         expect(session.turns().flatMap(({ references }) => references)).not.toContain(turnId);
         const { turnId: next } = session.append({ role: "user", content: "next" });
         expect(next).toBeGreaterThan(turnId!);
@@ -200,18 +211,27 @@ describe("a log", () => {
 
 test("headers are tokens, whatever is said", () => {
   fc.assert(
-    fc.property(messages, text, profile, fc.constantFrom("conversation", "document", "hybrid", "auto"), (all, question, of, mode) => {
-      const { headers } = filled(all).assemble(question, { profile: of, mode });
-      for (const [name, value] of Object.entries(headers)) {
-        expect(name).toMatch(/^CRP-Context-(Mode|Tier-Blend|Turn-Intent|References-Resolved|Active-Thread)$/);
-        expect(value).toMatch(/^[A-Za-z0-9._/-]{1,64}$/);
-      }
-      const blend = headers["CRP-Context-Tier-Blend"]?.split("/").map(Number);
-      if (blend !== undefined) expect(blend.reduce((sum, weight) => sum + weight)).toBe(100);
-    }),
+    fc.property(
+      messages,
+      text,
+      profile,
+      fc.constantFrom("conversation", "document", "hybrid", "auto"),
+      (all, question, of, mode) => {
+        const { headers } = filled(all).assemble(question, { profile: of, mode });
+        for (const [name, value] of Object.entries(headers)) {
+          expect(name).toMatch(/^CRP-Context-(Mode|Tier-Blend|Turn-Intent|References-Resolved|Active-Thread)$/);
+          expect(value).toMatch(/^[A-Za-z0-9._/-]{1,64}$/);
+        }
+        const blend = headers["CRP-Context-Tier-Blend"]?.split("/").map(Number);
+        if (blend !== undefined) expect(blend.reduce((sum, weight) => sum + weight)).toBe(100);
+      },
+    ),
     { numRuns: 150 },
   );
 });
+
+/** A lone surrogate is U+FFFD inside. */
+const wellFormed = (of: string): string => Buffer.from(of).toString();
 
 /** Text, not control tokens: `<|endoftext|>` in a chat is five tokens and more. */
 const plain = { disallowedSpecial: new Set<string>() };
@@ -234,7 +254,7 @@ describe("token counts", () => {
   test.each(Object.entries(encodings))("%s equals gpt-tokenizer", (tokens, countTokens) => {
     const counter = createEngine({ tokens: tokens as "o200k" | "cl100k" });
     const check = (of: string): void => {
-      expect(counter.countTokens(of)).toBe(countTokens(of.toWellFormed(), plain));
+      expect(counter.countTokens(of)).toBe(countTokens(wellFormed(of), plain));
     };
     corpus.forEach(check);
     fc.assert(fc.property(fc.oneof(text, fc.string({ unit: "binary" })), check), { numRuns: 500 });
@@ -244,8 +264,8 @@ describe("token counts", () => {
   test("the estimate never under-counts", () => {
     const counter = createEngine({ tokens: "estimate" });
     const check = (of: string): void => {
-      const most = Math.max(...Object.values(encodings).map((countTokens) => countTokens(of.toWellFormed(), plain)));
-      expect(counter.countTokens(of), of).toBeGreaterThanOrEqual(most);
+      const most = Math.max(...Object.values(encodings).map((countTokens) => countTokens(wellFormed(of), plain)));
+      expect({ of, under: counter.countTokens(of) < most }).toEqual({ of, under: false });
     };
     corpus.forEach(check);
     fc.assert(fc.property(fc.oneof(text, fc.string({ unit: "binary" }), fc.string({ unit: "binary-ascii" })), check), {

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let counter = Counter::O200k;
     let call = Call { options: &options, counter: &counter, now: 0 };
     let mut workspace = Workspace::default();
-    let mut session = Session::new("s", &options);
+    let mut session = Session::new("s", "", &options);
     for (at, text) in DIALOGUE.iter().enumerate() {
         let role = if at % 2 == 0 { MessageRole::User } else { MessageRole::Assistant };
         session.append(role, text, Meta::default(), None, call, &mut workspace)?;

@@ -171,6 +171,9 @@ pub const INTENT_FEATURES: [&str; 62] = [
 /// The four intents a model tells apart; tool references are decided by what they resolved to.
 pub const MODELLED: [Intent; 4] = [Intent::Explore, Intent::DrillDown, Intent::Clarify, Intent::Continue];
 
+/// Different content words of the turn itself that are compared with the log; keeps a megabyte on one line linear.
+pub const READ_TERMS: usize = 64;
+
 /// Share of `terms` that stand in `turn`.
 fn overlap(terms: &[u32], turn: Option<&crate::turn_log::Turn>) -> f32 {
     match turn {
@@ -441,7 +444,7 @@ fn models() -> &'static Models {
 /// Classifies a turn: references, ellipsis, thread, intent, blend and query, in this order.
 pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     let text = input.context.text;
-    let terms = content_terms(text);
+    let terms = content_terms(text, READ_TERMS);
     let references = resolve_references(&input.context);
     let empty = input.context.log.is_empty();
     let dependence = dependence_features(input, &references, &terms);
@@ -449,6 +452,8 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     let context_dependent = !empty && models().context.probability(&dependence) > model::threshold("context");
     let thread = file(input, &references, &terms, context_dependent, settings.thresholds);
     let (intent, confidence, reason) = decide(input, &references, &terms, ellipsis, thread);
+    // Whatever goes back to what was said depends on it, however self-contained it looks.
+    let context_dependent = context_dependent || !empty && matches!(intent, Intent::DrillDown | Intent::Clarify | Intent::ToolReference);
     let ellipsis = ellipsis > model::threshold("ellipsis");
     let carries_over = (ellipsis || context_dependent && references.iter().all(|r| r.target.is_none())).then(|| carried(input)).flatten();
     let query = query(&references, carries_over, &terms, input.context.log);
@@ -485,11 +490,32 @@ fn decide(input: &Input<'_>, references: &[Reference], terms: &[u32], ellipsis: 
     if input.context.log.is_empty() {
         return (Intent::Explore, 1.0, Reason::FirstTurn);
     }
+    if let Some((intent, reason)) = said_outright(input.context.text) {
+        return (intent, 1.0, reason);
+    }
     let features = intent_features(input, references, terms, ellipsis, thread);
     let scores = models().intents.each_ref().map(|model| model.score(&features));
     let (best, probability) = softmax_best(scores);
     let intent = MODELLED[best];
     (intent, probability, why(intent, input, thread, ellipsis))
+}
+
+/// Short turns that are a marker and little else need no model: "what do you mean", "explain that again", "go on"
+/// (G-10, G-11, G-13, G-22).
+fn said_outright(text: &Text) -> Option<(Intent, Reason)> {
+    /// Words a turn may have around its marker.
+    const AROUND: usize = 5;
+    let words = text.words();
+    let near = |kind: PhraseKind, around: usize| {
+        text.phrases().iter().any(|p| p.kind == kind && p.words.start <= 3 && words.len() <= p.words.len() + around)
+    };
+    if near(PhraseKind::Clarify, AROUND) || near(PhraseKind::Rephrase, 2) {
+        Some((Intent::Clarify, Reason::ClarifyAsked))
+    } else if near(PhraseKind::Continue, 0) {
+        Some((Intent::Continue, Reason::ContinueAsked))
+    } else {
+        None
+    }
 }
 
 fn softmax_best(scores: [f32; 4]) -> (usize, f32) {
@@ -589,7 +615,7 @@ pub struct Inspection {
 
 /// Everything the models see of a turn, for fitting their weights.
 pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
-    let terms = content_terms(input.context.text);
+    let terms = content_terms(input.context.text, READ_TERMS);
     let references = resolve_references(&input.context);
     let dependence = dependence_features(input, &references, &terms);
     let ellipsis = models().ellipsis.probability(&dependence);

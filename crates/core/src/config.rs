@@ -162,7 +162,7 @@ pub struct Options {
     /// Mode or `auto`.
     pub mode: ModeOption,
     /// Tokens of the rendered envelope (G-46).
-    pub budget: u32,
+    pub budget: f64,
     /// Turns until the recency weight halves (SPEC-028 §3.2).
     pub half_life: f64,
     /// Similarity thresholds.
@@ -177,8 +177,9 @@ pub struct Options {
     pub embedder: EmbedderOption,
     /// Live sessions kept by the façade.
     pub max_sessions: usize,
-    /// Turns kept in the log; all when absent, 50 in the `spec` profile (G-57).
-    pub ring: Option<usize>,
+    /// Turns kept in the log; null keeps all. When absent: all, or 50 in the `spec` profile (G-57).
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub ring: Option<Option<usize>>,
     /// Hard cap of the Active Thread Summary, tokens (G-70).
     pub summary_tokens: u32,
     /// Thread ids.
@@ -197,7 +198,7 @@ impl Default for Options {
             profile: Profile::Default,
             locale: "auto".into(),
             mode: ModeOption::Conversation,
-            budget: 4000,
+            budget: 4000.0,
             half_life: 6.0,
             thresholds: Thresholds::default(),
             blend: None,
@@ -291,12 +292,12 @@ impl Options {
     /// `INVALID_OPTION`, `INVALID_BLEND` or `INVALID_BUDGET` with the value and the limit.
     pub fn parse(json: &str) -> Result<Self> {
         let options: Self = serde_json::from_str(json).map_err(|e| option(&e))?;
-        budget(f64::from(options.budget))?;
+        budget(options.budget)?;
         half_life(options.half_life)?;
         thresholds(options.thresholds)?;
         options.blend.as_ref().map_or(Ok(()), blend)?;
         locale(&options.locale)?;
-        at_least("ring", options.ring.unwrap_or(1), 1)?;
+        at_least("ring", options.ring.flatten().unwrap_or(1), 1)?;
         at_least("maxSessions", options.max_sessions, 1)?;
         at_least("scratch.maxEntries", options.scratch.max_entries, 1)?;
         at_least("scratch.summaryTokens", options.scratch.summary_tokens as usize, 16)?;
@@ -321,7 +322,7 @@ impl Options {
             profile: call.profile.unwrap_or(self.profile),
             locale: call.locale.as_deref().unwrap_or(&self.locale),
             mode: call.mode.unwrap_or(self.mode),
-            budget: call.budget.map_or(Ok(self.budget), budget)?,
+            budget: budget(call.budget.unwrap_or(self.budget))?,
             half_life: call.half_life.unwrap_or(self.half_life),
             thresholds: Thresholds {
                 join: over.join.unwrap_or(base.join),
@@ -341,7 +342,7 @@ impl Options {
     pub fn ring(&self) -> Option<usize> {
         /// `rolling_log_size` of R037-1.
         const SPEC_RING: usize = 50;
-        self.ring.or((self.profile == Profile::Spec).then_some(SPEC_RING))
+        self.ring.unwrap_or((self.profile == Profile::Spec).then_some(SPEC_RING))
     }
 }
 
@@ -353,6 +354,11 @@ impl CallOptions {
     pub fn parse(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|e| option(&e))
     }
+}
+
+/// Tells `null` from absent.
+fn given<'de, D: serde::Deserializer<'de>>(value: D) -> std::result::Result<Option<Option<usize>>, D::Error> {
+    Option::deserialize(value).map(Some)
 }
 
 fn option(error: &serde_json::Error) -> Error {
@@ -447,6 +453,7 @@ mod tests {
     #[test]
     fn the_spec_profile_rings_at_fifty() {
         assert_eq!(Options::parse(r#"{"profile":"spec"}"#).unwrap().ring(), Some(50));
+        assert_eq!(Options::parse(r#"{"profile":"spec","ring":null}"#).unwrap().ring(), None);
         assert_eq!(Options::default().ring(), None);
     }
 }

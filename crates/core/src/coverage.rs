@@ -26,9 +26,10 @@ impl Coverage {
         self.ngrams.add(answer);
     }
 
-    /// Forgets a turn.
-    pub fn remove(&mut self, turn: u32) {
+    /// Forgets a turn and what it said.
+    pub fn remove(&mut self, turn: u32, said: &str) {
         self.entries.retain(|(covered, _)| *covered != turn);
+        self.ngrams.remove(said);
     }
 
     /// 6-grams of the answers (R024-10).

@@ -44,6 +44,13 @@ pub const CUT: &str = " […]";
 /// # Errors
 /// Those of the counter.
 pub fn cut(text: &str, limit: u32, counter: &dyn TokenCounter) -> Result<String> {
+    // No token is longer than this: what is beyond cannot fit and need not be counted again and again.
+    const LONGEST_TOKEN: usize = 128;
+    let mut reach = text.len().min((limit as usize).saturating_mul(LONGEST_TOKEN));
+    while !text.is_char_boundary(reach) {
+        reach -= 1;
+    }
+    let text = &text[..reach];
     let mut ends: Vec<usize> = text.split_sentence_bound_indices().map(|(at, sentence)| at + sentence.trim_end().len()).collect();
     let mut best = longest(text, &ends, limit, counter)?;
     if best == 0 {

@@ -12,44 +12,20 @@ use sha2::{Digest, Sha256};
 
 use crate::duration;
 use crate::error::{Code, Error, Result};
+use crate::knowledge::stem;
 use crate::summary;
 use crate::tokens::TokenCounter;
 
+mod class;
+mod kind;
 pub mod structure;
+mod words;
 
-use structure::{Json, Kind, Sequence, Shape};
-
-/// What an output is, by its form (R029-3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OutputClass {
-    /// Objects with shared keys, or a table in Markdown, CSV or TSV.
-    Table,
-    /// One object.
-    Object,
-    /// An array, or a numbered, bulleted or plain list.
-    List,
-    /// One value.
-    Scalar,
-    /// Anything else.
-    Text,
-    /// The tool failed.
-    Error,
-}
-
-impl OutputClass {
-    /// The name in scratch ids and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Table => "table",
-            Self::Object => "object",
-            Self::List => "list",
-            Self::Scalar => "scalar",
-            Self::Text => "text",
-            Self::Error => "error",
-        }
-    }
-}
+pub use class::{OutputClass, classify};
+use kind::Asked;
+pub use kind::ToolKind;
+use structure::{Sequence, Shape};
+use words::{hash, words_of};
 
 /// How soon an output stops being true (R029-5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -269,7 +245,7 @@ impl ScratchBuffer {
     /// Takes in a tool result and returns its ordinal. When the buffer is full the least needed entry leaves (R029-9): the
     /// oldest that nobody referred to, stale ones first; else the one referred to the longest time ago; never a pinned one.
     ///
-    /// Cost: linear in the output, one count of it and a few of its summary.
+    /// Cost: linear in the output; one count of it and a few of its summary.
     ///
     /// # Errors
     /// `SCRATCH_FULL` when every entry is pinned, `INVALID_OPTION` for an unreadable lifetime, and those of the counter. The
@@ -312,18 +288,19 @@ impl ScratchBuffer {
         let ttl = new.ttl.as_ref().map_or(Ok(volatility.lifetime()), duration::lifetime)?;
         let shape = Shape::of(&new.raw);
         let sequences = shape.sequences();
-        let class = class_of(&new.raw, &shape);
+        let class = class::of(&new.raw, &shape);
         let words = entry_words(&new, &shape, &sequences);
         let rows = structure::dominant(&sequences).map_or(0, |sequence| sequence.rows.len() as u32);
-        let summary = summary::summarise(&new.raw, class, self.summary_cap, counter)?;
+        let raw_tokens = counter.count(&new.raw)?;
+        let (summary, summary_tokens) = summary::counted(&new.raw, raw_tokens, class, self.summary_cap, counter)?;
         let id = format!("scratch_{}_{ordinal:03}", slug(&new.tool).unwrap_or_else(|| class.name().to_owned()));
         Ok(ScratchEntry {
             ordinal,
             name: new.pinned.then(|| id.clone()),
             id,
-            raw_tokens: counter.count(&new.raw)?,
-            summary_tokens: counter.count(&summary)?,
+            raw_tokens,
             summary,
+            summary_tokens,
             class,
             rows,
             volatility,
@@ -416,188 +393,6 @@ impl ScratchBuffer {
     }
 }
 
-/// Hashes of the words of a reference that tell one output from another, each once.
-struct Asked(Vec<u32>);
-
-impl Asked {
-    fn of(words: &[&str]) -> Self {
-        let mut hashes: Vec<u32> = words.iter().filter(|word| !is_generic(word)).map(|word| hash(stem(word))).collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        Self(hashes)
-    }
-}
-
-/// What a tool reference asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ToolKind {
-    /// "the query result", "that table".
-    Table,
-    /// "those results", "the matches", "#2".
-    Rows,
-    /// "that API response".
-    Response,
-    /// "the calculation", "the total".
-    Calculation,
-    /// "the error".
-    Error,
-    /// "the output", "the result", "the flight search".
-    #[default]
-    Any,
-}
-
-/// Whether an entry is what a reference with these words asks for.
-type Accepts = fn(&ScratchEntry, &Asked) -> bool;
-
-impl ToolKind {
-    /// What a reference with this head noun, folded, asks for.
-    pub fn of_noun(noun: &str) -> Self {
-        match noun {
-            "table" | "tables" | "spreadsheet" | "dataframe" | "csv" => Self::Table,
-            "results" | "rows" | "records" | "entries" | "matches" | "hits" | "options" | "items" | "findings"
-            | "listings" => Self::Rows,
-            "response" | "responses" | "payload" | "reply" => Self::Response,
-            "calculation" | "calculations" | "computation" | "sum" | "total" => Self::Calculation,
-            "error" | "errors" | "exception" | "failure" | "traceback" | "stacktrace" => Self::Error,
-            _ => Self::Any,
-        }
-    }
-
-    /// "Query" before a plain noun asks for a table, "API" for a response.
-    fn refined(self, words: &[&str]) -> Self {
-        let says = |word: &str| words.contains(&word);
-        match self {
-            Self::Any | Self::Rows if says("query") || says("sql") => Self::Table,
-            Self::Any if says("api") => Self::Response,
-            _ => self,
-        }
-    }
-
-    /// What to look for, best first.
-    fn fallbacks(self) -> &'static [Accepts] {
-        const TABLE: Accepts = |entry, _| entry.class == OutputClass::Table;
-        const ROWS: Accepts = |entry, _| entry.rows > 1 && entry.class != OutputClass::Error;
-        const STRUCTURED: Accepts =
-            |entry, _| matches!(entry.class, OutputClass::Object | OutputClass::List | OutputClass::Table);
-        const VALUE: Accepts = |entry, asked| {
-            entry.class == OutputClass::Scalar
-                || entry.shared(COMPUTING) > 0
-                || entry.name.is_some() && entry.shared_with(asked) > 0
-        };
-        const ERROR: Accepts = |entry, _| entry.class == OutputClass::Error;
-        const ASKED_FOR: Accepts = |entry, asked| entry.shared_with(asked) > 0;
-        match self {
-            Self::Table => &[TABLE, ROWS, ASKED_FOR],
-            Self::Rows => &[ROWS, TABLE, ASKED_FOR],
-            Self::Response => &[STRUCTURED, ASKED_FOR],
-            Self::Calculation => &[VALUE, ASKED_FOR],
-            Self::Error => &[ERROR],
-            Self::Any => &[|_, _| true],
-        }
-    }
-}
-
-/// Words in the names of tools that compute.
-const COMPUTING: &[&str] =
-    &["calculate", "calculator", "calculation", "compute", "math", "sum", "evaluate", "average", "convert"];
-
-/// What `raw` is, by its form.
-pub fn classify(raw: &str) -> OutputClass {
-    class_of(raw, &Shape::of(raw))
-}
-
-fn class_of(raw: &str, shape: &Shape<'_>) -> OutputClass {
-    match shape {
-        Shape::Json(json) => class_of_json(json),
-        _ if is_failure(raw) => OutputClass::Error,
-        Shape::Table(_) => OutputClass::Table,
-        Shape::List(_) => OutputClass::List,
-        Shape::Prose if is_one_word(raw) => OutputClass::Scalar,
-        Shape::Prose => OutputClass::Text,
-    }
-}
-
-fn class_of_json(json: &Json<'_>) -> OutputClass {
-    let root = json.root();
-    match json.kind(root) {
-        Kind::Object if reports_failure(json) => OutputClass::Error,
-        Kind::Object | Kind::Array if json.table().is_some() => OutputClass::Table,
-        Kind::Object => OutputClass::Object,
-        Kind::Array => OutputClass::List,
-        Kind::String if is_failure(&json.scalar(root)) => OutputClass::Error,
-        Kind::String if !is_one_word(&json.scalar(root)) => OutputClass::Text,
-        _ => OutputClass::Scalar,
-    }
-}
-
-/// True for one token without blanks: a number, a date, an id, "OK".
-fn is_one_word(raw: &str) -> bool {
-    const LONGEST: usize = 64;
-    let word = raw.trim();
-    !word.is_empty() && word.len() <= LONGEST && !word.contains(char::is_whitespace)
-}
-
-/// True for `{"error": …}`, `{"success": false}` and the like.
-fn reports_failure(json: &Json<'_>) -> bool {
-    let says_nothing = |at: usize| match json.kind(at) {
-        Kind::Object | Kind::Array => json.len(at) == 0,
-        _ => matches!(json.scalar(at).as_ref(), "" | "null" | "None" | "false" | "False" | "0"),
-    };
-    json.children(json.root()).any(|member| {
-        let (key, is) =
-            (json.key(member), |values: &[&str]| values.contains(&json.scalar(member).to_ascii_lowercase().as_str()));
-        match key.to_ascii_lowercase().as_str() {
-            "error" | "errors" | "exception" | "iserror" | "is_error" | "error_message" | "errormessage" => {
-                !says_nothing(member)
-            }
-            "success" | "ok" => json.is_scalar(member) && is(&["false"]),
-            "status" | "type" => json.is_scalar(member) && is(&["error", "failed", "failure"]),
-            _ => false,
-        }
-    })
-}
-
-/// True when the first line announces a failure: "Error: …", "fatal: …", "Traceback (most recent call last)".
-fn is_failure(raw: &str) -> bool {
-    const LONGEST: usize = 200;
-    let line = raw.trim_start().lines().next().unwrap_or("");
-    let line: String = line.chars().take(LONGEST).collect::<String>().to_ascii_lowercase();
-    let line = line.trim_start_matches(['[', '<', '*', '#', ' ', '❌', '⚠']);
-    if line.starts_with("traceback (most recent") {
-        return true;
-    }
-    // "TypeError: …", "java.lang.NullPointerException: …", "fatal: …"
-    let head = line.split([':', ' ']).next().unwrap_or("");
-    let announced = line[head.len()..].starts_with(':');
-    if announced
-        && (head.ends_with("error")
-            || head.ends_with("exception")
-            || matches!(head, "fatal" | "panic" | "failure" | "failed"))
-    {
-        return true;
-    }
-    let rest = line.strip_prefix("an ").unwrap_or(line).strip_prefix("error");
-    rest.is_some_and(|rest| {
-        const AFTER: [&str; 13] = [
-            "]",
-            ">",
-            "!",
-            " -",
-            " –",
-            " (",
-            " occurred",
-            " while",
-            " executing",
-            " calling",
-            " code",
-            " in ",
-            " message",
-        ];
-        let number = rest.strip_prefix(' ').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        rest.trim().is_empty() || number || AFTER.iter().any(|after| rest.starts_with(after))
-    })
-}
-
 /// Byte ranges of the elements of the sequence that an output is about, in order: the elements of an array, the values of a
 /// map of objects, the data rows of a table, the items of a list. Empty when there is no such sequence.
 ///
@@ -616,36 +411,6 @@ pub fn rows_about(raw: &str, words: &[&str]) -> Vec<Range<usize>> {
         |sequence: &&Sequence<'_>| words_of(sequence.name).filter(|word| asked.contains(&hash(stem(word)))).count();
     let named = sequences.iter().filter(|sequence| shared(sequence) > 0).min_by_key(|sequence| sequence.depth);
     named.or_else(|| structure::dominant(&sequences)).map(|sequence| sequence.rows.clone()).unwrap_or_default()
-}
-
-// ---- words -----------------------------------------------------------------------------------------------------------
-
-/// Words that fit any output.
-fn is_generic(word: &str) -> bool {
-    matches!(
-        word,
-        "result"
-            | "results"
-            | "output"
-            | "outputs"
-            | "response"
-            | "data"
-            | "query"
-            | "api"
-            | "tool"
-            | "call"
-            | "list"
-            | "table"
-            | "rows"
-            | "row"
-            | "value"
-            | "answer"
-            | "info"
-            | "information"
-            | "one"
-            | "get"
-            | "error"
-    )
 }
 
 /// The words an entry can be asked for by: of its tool, its arguments, and the keys of its output. A few hundred at most.
@@ -672,37 +437,6 @@ fn entry_words(new: &NewEntry, shape: &Shape<'_>, sequences: &[Sequence<'_>]) ->
     words
 }
 
-/// Lower-case words of a name or text: split at everything but letters and digits, and where capitals begin.
-fn words_of(text: &str) -> impl Iterator<Item = String> + '_ {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
-        let mut before: Option<char> = None;
-        let end = rest.char_indices().find(|(_, c)| {
-            let hump = c.is_uppercase() && before.is_some_and(char::is_lowercase);
-            before = Some(*c);
-            hump || !c.is_alphanumeric()
-        });
-        let (word, after) = rest.split_at(end.map_or(rest.len(), |(at, _)| at));
-        rest = after;
-        (!word.is_empty()).then(|| word.to_lowercase())
-    })
-}
-
-/// A word without the ending that a noun and a tool's verb differ in: "flights" and "flight", "booking" and "book".
-fn stem(word: &str) -> &str {
-    const SHORTEST: usize = 3;
-    let endings = ["ings", "ing", "ies", "ed", "es", "s", "y", "e"]
-        .iter()
-        .filter(|ending| **ending != "s" || !word.ends_with("ss"));
-    endings.filter_map(|ending| word.strip_suffix(ending)).find(|stem| stem.len() >= SHORTEST).unwrap_or(word)
-}
-
-/// FNV-1a: small, and the same in every version, since entries are stored with it.
-fn hash(word: &str) -> u32 {
-    word.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
 /// ASCII letters and digits of a tool's name in lower case, with `_` between words; at most 24 of them.
 fn slug(tool: &str) -> Option<String> {
     const LONGEST: usize = 24;
@@ -714,7 +448,8 @@ fn slug(tool: &str) -> Option<String> {
     (!slug.is_empty()).then(|| slug.to_owned())
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes
         .iter()
@@ -759,50 +494,6 @@ mod tests {
             buffer.add(result(tool, raw), NOW, &Bytes).unwrap();
         }
         buffer
-    }
-
-    #[test]
-    fn classes() {
-        use OutputClass::*;
-        let cases = [
-            ("Error: class not found", Error),
-            ("hello, world\n", Text),
-            ("12.0", Scalar),
-            ("\"done\"", Scalar),
-            ("true", Scalar),
-            ("2024-05-16", Scalar),
-            ("", Text),
-            ("Transfer successful", Text),
-            (r#"[{"id":1}]"#, Table),
-            (r#"[{"id":1},{"name":2}]"#, List),
-            (r#"{"events":[{"id":1}],"total":1}"#, Table),
-            (r#"{"events":[{"id":1}],"people":["x"]}"#, Object),
-            (r#"{"a":1}"#, Object),
-            ("{}", Object),
-            ("[]", List),
-            ("[1,2]", List),
-            ("1. a\n2. b", List),
-            ("id,name\n1,x\n2,y\n", Table),
-            ("| a | b |\n|---|---|\n| 1 | 2 |", Table),
-            (r#"{"error":"no such file"}"#, Error),
-            (r#"{"error":null,"data":1}"#, Object),
-            (r#"{"errors":[]}"#, Object),
-            (r#"{"success":false,"message":"denied"}"#, Error),
-            (r#"{"success":true}"#, Object),
-            ("\"Error: not enough seats\"", Error),
-            ("TypeError: x is not a function\n  at f", Error),
-            ("Traceback (most recent call last):\n  File", Error),
-            ("java.lang.NullPointerException: null", Error),
-            ("[ERROR] disk full", Error),
-            ("Error 404", Error),
-            ("An error occurred while searching.", Error),
-            ("Error rates fell in May. Nobody knows why.", Text),
-            ("errors.txt is empty now, as asked", Text),
-            ("The failed test: none", Text),
-        ];
-        for (raw, class) in cases {
-            assert_eq!(classify(raw), class, "{raw}");
-        }
     }
 
     #[test]
@@ -1001,24 +692,6 @@ mod tests {
         assert_eq!(text(rows(raw)), [r#"{"n":"A"}"#, r#"{"n":"B"}"#]);
         assert_eq!(text(rows_about(raw, &["third", "reservation"])), [r#""R1""#, r#""R2""#, r#""R3""#]);
         assert_eq!(text(rows_about(raw, &["passenger"])), text(rows(raw)));
-    }
-
-    #[test]
-    fn words_of_names() {
-        let words = |text| words_of(text).collect::<Vec<_>>();
-        assert_eq!(words("get_reservation-details"), ["get", "reservation", "details"]);
-        assert_eq!(words("searchDirectFlights2"), ["search", "direct", "flights2"]);
-        assert_eq!(words("__"), Vec::<String>::new());
-        for (one, other) in [
-            ("flights", "flight"),
-            ("booking", "book"),
-            ("cities", "city"),
-            ("prices", "price"),
-            ("addresses", "address"),
-            ("queries", "query"),
-        ] {
-            assert_eq!(stem(one), stem(other), "{one}");
-        }
     }
 
     #[test]

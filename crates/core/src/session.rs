@@ -28,7 +28,7 @@ use crate::text::{Class, Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
 use crate::threads::{Decision, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
-use crate::turn_log::{Role, Turn, TurnLog, content_terms};
+use crate::turn_log::{INDEXED_TERMS, Role, Turn, TurnLog, content_terms};
 
 /// Role of a message that a host appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +122,6 @@ pub struct SystemMessage {
     /// Its text.
     pub content: String,
     /// Its name, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
@@ -130,6 +129,7 @@ pub struct SystemMessage {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
     id: String,
+    namespace: String,
     log: TurnLog,
     threads: Threads,
     scratch: ScratchBuffer,
@@ -143,6 +143,7 @@ pub struct Session {
     /// Calls whose results have not come yet.
     calls: Vec<ToolCall>,
     embedding: Option<EmbeddingSpec>,
+    weight: usize,
 }
 
 /// A packed item, rendered.
@@ -221,8 +222,8 @@ pub struct Assembled {
 }
 
 impl Session {
-    /// An empty session.
-    pub fn new(id: impl Into<String>, options: &Options) -> Self {
+    /// An empty session of a namespace.
+    pub fn new(id: impl Into<String>, namespace: impl Into<String>, options: &Options) -> Self {
         let embedding = match &options.embedder {
             EmbedderOption::Builtin => Some(StaticEmbedder::builtin().spec().clone()),
             EmbedderOption::Lexical => None,
@@ -230,6 +231,7 @@ impl Session {
         };
         Self {
             id: id.into(),
+            namespace: namespace.into(),
             log: TurnLog::default(),
             threads: Threads::default(),
             scratch: ScratchBuffer::new(options.scratch.max_entries, options.scratch.summary_tokens),
@@ -240,12 +242,18 @@ impl Session {
             known: FxHashMap::default(),
             calls: Vec::new(),
             embedding,
+            weight: size_of::<Self>(),
         }
     }
 
     /// Its id.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// The namespace whose facts it may retrieve.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
     }
 
     /// Its turns.
@@ -273,15 +281,27 @@ impl Session {
         self.embedding.as_ref()
     }
 
+    /// Bytes held, text included, kept up to date turn by turn rather than counted.
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
     /// Bytes held, the text of turns left out.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.log.bytes() + self.threads.bytes() + self.scratch.iter().map(|e| e.raw.len() + e.summary.len() + 256).sum::<usize>() + self.history.capacity() * 8
     }
 
-    /// How many of `messages`, given as hashes from [`message_hash`], are already here as the beginning of the history
-    /// (G-71).
-    pub fn known_prefix(&self, messages: impl Iterator<Item = u64>) -> usize {
-        self.history.iter().zip(messages).take_while(|(known, new)| *known == new).count()
+    /// How many of `messages`, given as hashes from [`message_hash`], are already here (G-71): all of the history, unless
+    /// they are fewer.
+    ///
+    /// # Errors
+    /// `ID_CONFLICT` when they depart from the history: an edit or a branch, not new messages.
+    pub fn known_prefix(&self, messages: &[u64]) -> Result<usize> {
+        let known = self.history.iter().zip(messages).take_while(|(known, new)| known == new).count();
+        if known < messages.len().min(self.history.len()) {
+            return Err(Error::limit(Code::IdConflict, "the history departs from the session's", format_args!("message {}", known + 1), "the messages appended so far, then new ones"));
+        }
+        Ok(known)
     }
 
     /// Messages appended so far.
@@ -379,6 +399,7 @@ impl Session {
             turn: user,
         };
         let ordinal = self.scratch.add(entry, call.now, call.counter)?;
+        self.weight += 2 * content.len() + 512;
         if let Some(at) = answered {
             self.calls.remove(at);
         }
@@ -387,9 +408,11 @@ impl Session {
 
     fn push(&mut self, turn: Turn, vector: Option<&[f32]>, options: &Options) -> u32 {
         let id = self.log.next_id();
+        self.weight += turn_weight(&turn, self.log.dimensions());
         for gone in self.log.append(turn, vector, options.ring()) {
+            self.weight -= turn_weight(&gone, self.log.dimensions()).min(self.weight);
             self.threads.remove(gone.id);
-            self.coverage.remove(gone.id);
+            self.coverage.remove(gone.id, said(&gone));
         }
         id
     }
@@ -444,10 +467,9 @@ impl Session {
     /// Takes back every turn from `id` on.
     fn rewind(&mut self, id: u32) {
         let later: Vec<u32> = self.log.turns().iter().map(|turn| turn.id).filter(|turn| *turn >= id).collect();
-        for turn in later.into_iter().rev() {
-            self.log.remove(turn);
-            self.threads.remove(turn);
-            self.coverage.remove(turn);
+        for turn in later.into_iter().rev().filter_map(|turn| self.log.remove(turn)) {
+            self.threads.remove(turn.id);
+            self.coverage.remove(turn.id, said(&turn));
         }
         self.threads.settle(&self.log);
         self.scratch.remove_after(id);
@@ -606,7 +628,7 @@ impl Session {
             calibrated.extend(similarities.iter().map(|cosine| calibration.apply(*cosine)));
             return SimilaritySource::Embedding;
         }
-        let terms = content_terms(text);
+        let terms = content_terms(text, classify::READ_TERMS);
         similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, &turn.terms)));
         calibrated.extend(similarities.iter().map(|s| lexical_scale(*s)));
         SimilaritySource::Lexical
@@ -774,7 +796,7 @@ impl Session {
             ngrams: self.coverage.ngrams(),
             limit: MOST,
         };
-        let scored = base.select(&query, &policy, call.now);
+        let scored = base.select(&query, &policy, call.now)?;
         let top = scored.iter().map(|s| s.score).fold(0.0f32, f32::max);
         let overhead = call.options.message_overhead;
         let candidates = scored
@@ -952,7 +974,7 @@ impl Session {
         let Some(turn) = self.log.remove(id) else { return false };
         self.threads.remove(id);
         self.threads.forget_lines(turn.thread, &turn.text);
-        self.coverage.remove(id);
+        self.coverage.remove(id, said(&turn));
         self.scratch.remove_turn(id);
         self.known.retain(|_, (_, appended)| *appended != Appended::Turn(id));
         true
@@ -1021,6 +1043,16 @@ struct Prepared {
     speaker: u16,
 }
 
+/// Bytes of a turn with its text, terms, lists and vector.
+fn turn_weight(turn: &Turn, dimensions: usize) -> usize {
+    size_of::<Turn>() + turn.text.len() + turn.terms.len() * 12 + turn.lists.len() * 64 + dimensions * 4
+}
+
+/// What an answer said; nothing for a user's turn, which covers nothing.
+fn said(turn: &Turn) -> &str {
+    if turn.role == Role::Assistant { &turn.text } else { "" }
+}
+
 fn is_blank(content: &str) -> bool {
     content.chars().all(|c| c.is_whitespace() || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}'))
 }
@@ -1037,7 +1069,7 @@ fn read_turn(role: Role, content: &str, text: &Text, named: Option<Vec<String>>,
         references: Vec::new(),
         entities: named.unwrap_or_else(|| entities(content, text)),
         scratch: Vec::new(),
-        terms: content_terms(text).into(),
+        terms: content_terms(text, INDEXED_TERMS).into(),
         lists: enumerations(content, text).into(),
         host_id,
         question: text.is_question(),

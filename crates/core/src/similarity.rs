@@ -337,33 +337,39 @@ fn fold(mut lanes: [f32; LANES]) -> f32 {
     lanes[0]
 }
 
-/// The same sums without vector instructions, for CPUs that have no fused multiply-add.
+/// The same sums for CPUs that have no fused multiply-add.
 fn portable(Dots { query, rows, out }: Dots<'_>) {
     for (row, sum) in rows.chunks_exact(query.len()).zip(out) {
         let mut lanes = [0.0; LANES];
-        for (q, r) in query.chunks(LANES).zip(row.chunks(LANES)) {
-            for ((lane, &q), &r) in lanes.iter_mut().zip(q).zip(r) {
-                *lane = fused(q, r, *lane);
-            }
+        let (queries, query_tail) = query.as_chunks::<LANES>();
+        let (values, row_tail) = row.as_chunks::<LANES>();
+        for (q, r) in queries.iter().zip(values) {
+            fuse(&mut lanes, q, r);
         }
+        let mut padded = [[0.0; LANES]; 2];
+        padded[0][..query_tail.len()].copy_from_slice(query_tail);
+        padded[1][..row_tail.len()].copy_from_slice(row_tail);
+        fuse(&mut lanes, &padded[0], &padded[1]);
         *sum = fold(lanes);
     }
 }
 
-/// `a * b + c` rounded once, without the library call that `f32::mul_add` is on such a CPU.
+/// `lanes += a * b`, each rounded once, without the library call that `f32::mul_add` is on such a CPU.
 ///
-/// The product is exact in `f64`. Rounding the sum twice goes wrong only when the first result lies exactly between two
-/// `f32`, or below the normal ones, and only then the call is made.
-#[inline(always)]
-fn fused(a: f32, b: f32, c: f32) -> f32 {
+/// The products are exact in `f64`. Rounding a sum twice goes wrong only when the first result lies exactly between two
+/// `f32`, or below the normal ones, and only then the calls are made.
+fn fuse(lanes: &mut [f32; LANES], a: &[f32; LANES], b: &[f32; LANES]) {
     /// The bits that an `f64` has beyond an `f32`, and their value half-way between two.
-    const EXTRA: u64 = (1 << 29) - 1;
-    const HALF_WAY: u64 = 1 << 28;
-    let sum = f64::from(a) * f64::from(b) + f64::from(c);
-    if sum.to_bits() & EXTRA == HALF_WAY || sum.abs() < f64::from(f32::MIN_POSITIVE) {
-        a.mul_add(b, c)
+    const EXTRA: u32 = (1 << 29) - 1;
+    const HALF_WAY: u32 = 1 << 28;
+    let sums: [f64; LANES] = std::array::from_fn(|i| f64::from(a[i]) * f64::from(b[i]) + f64::from(lanes[i]));
+    let between = |sum: f64| sum.to_bits() as u32 & EXTRA == HALF_WAY;
+    let tiny = |sum: f64| sum.abs() < f64::from(f32::MIN_POSITIVE) && sum != 0.0;
+    // Not `any`: without a branch for each lane the loop is vectorised.
+    if sums.iter().fold(false, |doubt, sum| doubt | between(*sum) | tiny(*sum)) {
+        *lanes = std::array::from_fn(|i| a[i].mul_add(b[i], lanes[i]));
     } else {
-        sum as f32
+        *lanes = sums.map(|sum| sum as f32);
     }
 }
 
@@ -387,6 +393,13 @@ mod tests {
             lanes = (0..half).map(|i| lanes[i] + lanes[i + half]).collect();
         }
         lanes[0]
+    }
+
+    /// One lane of [`fuse`].
+    fn fused(a: f32, b: f32, c: f32) -> f32 {
+        let mut lanes = [c; LANES];
+        fuse(&mut lanes, &[a; LANES], &[b; LANES]);
+        lanes[LANES - 1]
     }
 
     fn exact(a: &[f32], b: &[f32]) -> f64 {

@@ -28,7 +28,7 @@ impl Session {
     /// # Errors
     /// `INVALID_SNAPSHOT` when the bytes are cut, altered, of another version or of another session;
     /// `INVALID_VECTOR` when its vectors are of another model than the engine's (G-56).
-    pub fn restore(bytes: &[u8], id: &str, options: &Options) -> Result<Self> {
+    pub fn restore(bytes: &[u8], id: &str, namespace: &str, options: &Options) -> Result<Self> {
         let invalid = |what: &str| Error::new(Code::InvalidSnapshot, what.to_owned());
         let (header, body) = bytes.split_at_checked(HEADER).ok_or_else(|| invalid("the snapshot is shorter than its header"))?;
         if &header[..4] != MAGIC {
@@ -45,7 +45,10 @@ impl Session {
         if session.id() != id {
             return Err(Error::limit(Code::InvalidSnapshot, "the snapshot's session", session.id(), id));
         }
-        let fresh = Self::new(id, options);
+        if session.namespace() != namespace {
+            return Err(Error::limit(Code::InvalidSnapshot, "the snapshot's namespace", session.namespace(), namespace));
+        }
+        let fresh = Self::new(id, namespace, options);
         if session.embedding() != fresh.embedding() {
             let name = |session: &Self| session.embedding().map_or("none".to_owned(), |spec| format!("{} ({})", spec.id, spec.dimensions));
             return Err(Error::limit(Code::InvalidVector, "the snapshot's embedding model", name(&session), name(&fresh)));

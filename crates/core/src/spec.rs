@@ -84,7 +84,7 @@ pub struct Detected {
 /// `detect_referential_expressions` and both marker tests in one pass. Markers match anywhere, as `phrase in turn` does;
 /// the document does not say how expressions are found, so those match whole words.
 pub fn detect(source: &str) -> Detected {
-    let lower: Cow<'_, str> = if source.is_ascii() { Cow::Borrowed(source) } else { Cow::Owned(source.to_lowercase()) };
+    let (lower, origins) = lower_case(source);
     let mut detected = Detected::default();
     let mut ranks = [u32::MAX; 5];
     let matcher = matcher();
@@ -96,12 +96,28 @@ pub fn detect(source: &str) -> Detected {
                 let class = kind as usize;
                 if rank < ranks[class] && whole(&lower, found.start(), found.end()) {
                     ranks[class] = rank;
-                    detected.references[class] = Some((found.start(), found.end()));
+                    let origin = |at: usize| origins.get(at).map_or(at, |origin| *origin as usize);
+                    detected.references[class] = Some((origin(found.start()), origin(found.end())));
                 }
             }
         }
     }
     detected
+}
+
+/// The turn in lower case, and where each of its bytes came from when lower-casing may have changed lengths.
+fn lower_case(source: &str) -> (Cow<'_, str>, Vec<u32>) {
+    if source.is_ascii() {
+        return (Cow::Borrowed(source), Vec::new());
+    }
+    let mut lower = String::with_capacity(source.len());
+    let mut origins = Vec::with_capacity(source.len() + 1);
+    for (at, c) in source.char_indices() {
+        lower.extend(c.to_lowercase());
+        origins.resize(lower.len(), at as u32);
+    }
+    origins.push(source.len() as u32);
+    (Cow::Owned(lower), origins)
 }
 
 fn whole(text: &str, start: usize, end: usize) -> bool {
@@ -134,8 +150,7 @@ pub fn resolve_references(source: &str, detected: &Detected, log: &TurnLog, scra
     let mut previous = None;
     for kind in order {
         let Some((start, end)) = detected.references[kind as usize] else { continue };
-        // Lower-casing may change lengths outside ASCII; the span is then the nearest one that fits.
-        let span = start.min(source.len())..end.min(source.len());
+        let span = start..end;
         let mut items = Vec::new();
         let target = match kind {
             ReferenceType::Entity => mention(source, &span, log),
@@ -159,7 +174,7 @@ fn mention(source: &str, span: &std::ops::Range<usize>, log: &TurnLog) -> Option
 }
 
 fn enumeration(source: &str, span: &std::ops::Range<usize>, log: &TurnLog, items: &mut Vec<Item>) -> Option<Target> {
-    const WORDS: [&str; 4] = ["first", "second", "third", "fourth"];
+    const WORDS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
     let word = source.get(span.clone())?.split(' ').nth(1)?.to_lowercase();
     for turn in log.turns().iter().rev() {
         for list in &turn.lists {

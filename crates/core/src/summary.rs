@@ -30,28 +30,46 @@ struct Detail {
     width: usize,
     /// Columns or keys named.
     names: usize,
-    /// Columns carry their kind and range; nested objects their keys.
+    /// Columns carry their range.
     ranges: bool,
+    /// How many levels of nested values are shown.
+    depth: usize,
 }
 
 const DETAILS: [Detail; 6] = [
-    Detail { samples: 3, width: 400, names: 48, ranges: true },
-    Detail { samples: 3, width: 160, names: 32, ranges: true },
-    Detail { samples: 2, width: 100, names: 24, ranges: true },
-    Detail { samples: 1, width: 60, names: 16, ranges: true },
-    Detail { samples: 0, width: 40, names: 12, ranges: true },
-    Detail { samples: 0, width: 24, names: 6, ranges: false },
+    Detail { samples: 3, width: 400, names: 48, ranges: true, depth: 3 },
+    Detail { samples: 3, width: 160, names: 32, ranges: true, depth: 2 },
+    Detail { samples: 2, width: 100, names: 24, ranges: true, depth: 1 },
+    Detail { samples: 1, width: 60, names: 16, ranges: true, depth: 1 },
+    Detail { samples: 0, width: 40, names: 12, ranges: true, depth: 0 },
+    Detail { samples: 0, width: 24, names: 6, ranges: false, depth: 0 },
 ];
 
 /// The summary of `raw`, which is of class `class`, in at most `cap` tokens.
 ///
-/// Deterministic. Cost: linear in `raw`, and a dozen counts of texts about as long as the summary.
+/// Deterministic. Cost: linear in `raw`, and a few counts of texts about as long as the summary.
 ///
 /// # Errors
 /// Those of the counter.
 pub fn summarise(raw: &str, class: OutputClass, cap: u32, counter: &dyn TokenCounter) -> Result<String> {
+    let fits = raw.len() <= cap as usize * MOST_BYTES_OF_TOKEN;
+    let raw_tokens = if fits { counter.count(raw)? } else { u32::MAX };
+    counted(raw, raw_tokens, class, cap, counter).map(|(summary, _)| summary)
+}
+
+/// The same, and its tokens, when those of `raw` are known or known to be more than `cap`.
+pub(crate) fn counted(
+    raw: &str,
+    raw_tokens: u32,
+    class: OutputClass,
+    cap: u32,
+    counter: &dyn TokenCounter,
+) -> Result<(String, u32)> {
     let whole = raw.trim();
-    let whole_tokens = if whole.len() <= cap as usize * MOST_BYTES_OF_TOKEN { counter.count(whole)? } else { u32::MAX };
+    let whole_tokens = match raw_tokens {
+        tokens if tokens <= cap && whole.len() < raw.len() => counter.count(whole)?,
+        tokens => tokens,
+    };
     if matches!(class, OutputClass::Error | OutputClass::Scalar) || whole_tokens <= cap / 4 {
         return fitted(whole, whole_tokens, cap, counter);
     }
@@ -59,23 +77,28 @@ pub fn summarise(raw: &str, class: OutputClass, cap: u32, counter: &dyn TokenCou
     let mut shortest = String::new();
     for detail in DETAILS {
         shortest = source.written(detail);
+        if shortest.len() > cap as usize * MOST_BYTES_OF_TOKEN {
+            continue;
+        }
         let tokens = counter.count(&shortest)?;
         if whole_tokens <= tokens.min(cap) {
-            return Ok(whole.to_owned());
+            return Ok((whole.to_owned(), whole_tokens));
         }
         if tokens <= cap {
-            return Ok(shortest);
+            return Ok((shortest, tokens));
         }
     }
     fitted(&shortest, u32::MAX, cap, counter)
 }
 
-/// `text`, cut if it costs more than `cap`.
-fn fitted(text: &str, tokens: u32, cap: u32, counter: &dyn TokenCounter) -> Result<String> {
+/// `text` and its tokens, cut if it costs more than `cap`.
+fn fitted(text: &str, tokens: u32, cap: u32, counter: &dyn TokenCounter) -> Result<(String, u32)> {
     if tokens <= cap {
-        return Ok(text.to_owned());
+        return Ok((text.to_owned(), tokens));
     }
-    render::cut(head(text, cap as usize * MOST_BYTES_OF_TOKEN), cap, counter)
+    let cut = render::cut(head(text, cap as usize * MOST_BYTES_OF_TOKEN), cap, counter)?;
+    let tokens = counter.count(&cut)?;
+    Ok((cut, tokens))
 }
 
 /// What a summary is written from, taken apart once for all levels of detail.
@@ -135,6 +158,8 @@ impl<'a> Source<'a> {
 /// A table, counted.
 struct Table<'a> {
     rows: usize,
+    /// Distinct keys, those beyond [`Table::MOST_COLUMNS`] included.
+    names: usize,
     columns: Vec<Column<'a>>,
     samples: Vec<&'a str>,
 }
@@ -209,7 +234,7 @@ impl<'a> Table<'a> {
 
     /// The rows are the members or elements of the value at `at`; an object inside a row gives a column for each scalar.
     fn of_json(json: &Json<'a>, at: usize) -> Self {
-        let mut table = Self { rows: json.len(at), columns: Vec::new(), samples: Vec::new() };
+        let mut table = Self { rows: json.len(at), names: 0, columns: Vec::new(), samples: Vec::new() };
         let mut known: FxHashMap<(&str, &str), usize> = FxHashMap::default();
         for row in json.children(at) {
             if table.samples.len() < DETAILS[0].samples {
@@ -225,6 +250,7 @@ impl<'a> Table<'a> {
                 }
             }
         }
+        table.names = known.len();
         table
     }
 
@@ -258,7 +284,7 @@ impl<'a> Table<'a> {
             }
         }
         let samples = table.rows.iter().take(DETAILS[0].samples).map(|row| &raw[row.clone()]).collect();
-        Self { rows: table.rows.len(), columns, samples }
+        Self { rows: table.rows.len(), names: table.columns.len(), columns, samples }
     }
 
     fn write(&self, out: &mut String, around: &[(&str, Cow<'_, str>)], detail: Detail) -> std::fmt::Result {
@@ -267,7 +293,7 @@ impl<'a> Table<'a> {
             write!(out, "; {}: {}", clipped(key, detail.width), clipped(value, detail.width))?;
         }
         let columns = self.columns.iter().map(|column| column.written(detail.ranges));
-        write!(out, "\ncolumns: {}", first(columns, detail.names, ", "))?;
+        write!(out, "\ncolumns: {}", first(columns, self.names, detail.names, ", "))?;
         let shown = self.samples.len().min(detail.samples);
         match shown {
             0 => return Ok(()),
@@ -307,35 +333,40 @@ fn write_object(out: &mut String, json: &Json<'_>, detail: Detail) -> std::fmt::
     let root = json.root();
     write!(out, "object, {}", plural(json.len(root), "key"))?;
     for member in json.children(root).take(detail.names) {
-        write!(out, "\n{}: {}", clipped(json.key(member), detail.width), member_text(json, member, detail))?;
+        write!(out, "\n{}: {}", clipped(json.key(member), detail.width), value_text(json, member, detail))?;
     }
     let more = json.len(root).saturating_sub(detail.names);
     if more > 0 { write!(out, "\n…{more} more") } else { Ok(()) }
 }
 
-fn member_text(json: &Json<'_>, at: usize, detail: Detail) -> String {
-    let inner = Detail { samples: detail.samples, width: detail.width / 2, names: detail.names / 2, ranges: false };
+/// A value on one line; what is nested deeper than the detail shows is counted.
+fn value_text(json: &Json<'_>, at: usize, detail: Detail) -> String {
+    if json.is_scalar(at) {
+        return clipped(&json.scalar(at), detail.width);
+    }
+    let objects = json.holds_objects(at);
+    let size = plural(json.len(at), if objects { "object" } else { "item" });
+    let inner =
+        Detail { width: detail.width / 2, names: detail.names / 2, depth: detail.depth.saturating_sub(1), ..detail };
+    let members = |of: usize| {
+        let members = json
+            .children(of)
+            .map(|at| format!("{}: {}", clipped(json.key(at), inner.width), value_text(json, at, inner)));
+        format!("{{{}}}", first(members, json.len(of), inner.names, ", "))
+    };
     match json.kind(at) {
-        Kind::Object if detail.ranges => {
-            let members = json.children(at).map(|member| {
-                let key = clipped(json.key(member), inner.width);
-                let scalar = json.is_scalar(member).then(|| clipped(&json.scalar(member), inner.width));
-                scalar.map_or_else(|| format!("{key} (…)"), |value| format!("{key}: {value}"))
-            });
-            format!("{{{}}}", first(members, inner.names, ", "))
-        }
-        Kind::Object => plural(json.len(at), "key"),
-        Kind::Array if detail.ranges && json.holds_objects(at) => {
+        Kind::Object if detail.depth == 0 => format!("{{{}}}", plural(json.len(at), "key")),
+        Kind::Object => members(at),
+        _ if detail.depth == 0 || json.len(at) == 0 => size,
+        _ if objects && detail.depth == 1 => {
             let row = json.children(at).next().unwrap_or(at);
             let keys = json.children(row).map(|member| clipped(json.key(member), inner.width));
-            format!("{} {{{}}}", plural(json.len(at), "object"), first(keys, inner.names, ", "))
+            format!("{size} {{{}}}", first(keys, json.len(row), inner.names, ", "))
         }
-        Kind::Array if detail.ranges => {
-            let items = json.children(at).map(|item| clipped(&json.scalar(item), inner.width));
-            format!("{} ({})", plural(json.len(at), "item"), first(items, 2 * detail.samples, "; "))
+        _ => {
+            let items = json.children(at).map(|item| value_text(json, item, inner));
+            format!("{size}: {}", first(items, json.len(at), 2 * detail.samples, "; "))
         }
-        Kind::Array => plural(json.len(at), "item"),
-        _ => clipped(&json.scalar(at), detail.width),
     }
 }
 
@@ -376,19 +407,17 @@ fn write_list(out: &mut String, items: &[Cow<'_, str>], kind: &str, detail: Deta
 fn write_text(out: &mut String, sentence: &str, words: usize, names: &[String], detail: Detail) -> std::fmt::Result {
     write!(out, "{}", clipped(sentence, 2 * detail.width))?;
     if !names.is_empty() {
-        let names = names.iter().map(|name| clipped(name, detail.width));
-        write!(out, "\nnames: {}", first(names, detail.names, ", "))?;
+        let shown = names.iter().map(|name| clipped(name, detail.width));
+        write!(out, "\nnames: {}", first(shown, names.len(), detail.names, ", "))?;
     }
     write!(out, "\n{} in all", plural(words, "word"))
 }
 
-/// The first `most` parts, and how many more there are.
-fn first(parts: impl Iterator<Item = String>, most: usize, between: &str) -> String {
-    let mut parts = parts;
-    let mut shown: Vec<String> = parts.by_ref().take(most).collect();
-    let more = parts.count();
-    if more > 0 {
-        shown.push(format!("…{more} more"));
+/// The first `most` of `total` parts, and how many more there are; only those that are shown are made.
+fn first(parts: impl Iterator<Item = String>, total: usize, most: usize, between: &str) -> String {
+    let mut shown: Vec<String> = parts.take(most).collect();
+    if total > shown.len() {
+        shown.push(format!("…{} more", total - shown.len()));
     }
     shown.join(between)
 }
@@ -509,15 +538,20 @@ mod tests {
             "name": {"first": "James", "last": "Patel"}, "dob": "1995-04-07", "address": "x".repeat(2000),
             "cards": [{"id": 1, "kind": "gift"}, {"id": 2}], "bookings": ["A1", "B2"], "tags": []
         });
-        let summary = summary(&raw.to_string(), 60);
+        let long = summary(&raw.to_string(), 60);
         assert!(
-            summary.starts_with("object, 6 keys\nname: {first: James, last: Patel}\ndob: 1995-04-07\naddress: xxx"),
-            "{summary}"
+            long.starts_with("object, 6 keys\nname: {first: James, last: Patel}\ndob: 1995-04-07\naddress: xxx"),
+            "{long}"
         );
         assert!(
-            summary.ends_with("…\ncards: 2 objects {id, kind}\nbookings: 2 items (A1; B2)\ntags: 0 items ()"),
-            "{summary}"
+            long.ends_with(
+                "…\ncards: 2 objects: {id: 1, kind: gift}; {id: 2}\nbookings: 2 items: A1; B2\ntags: 0 items"
+            ),
+            "{long}"
         );
+        let tighter: Vec<String> = (10..60).map(|cap| summary(&raw.to_string(), cap)).collect();
+        assert!(tighter.iter().any(|summary| summary.contains("\ncards: 2 objects {id, kind}\n")));
+        assert!(tighter.iter().any(|summary| summary.contains("\nname: {2 keys}\n")));
     }
 
     #[test]

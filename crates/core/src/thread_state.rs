@@ -7,6 +7,8 @@ use crate::turn_log::Role;
 
 /// Lines kept in each list of a state; the oldest go first.
 const MOST: usize = 12;
+/// Sentences read of a turn.
+const READ: usize = 64;
 /// Longest line, characters.
 const LONGEST: usize = 160;
 
@@ -49,7 +51,7 @@ fn sentences<'a>(source: &'a str, text: &Text) -> Vec<Sentence<'a>> {
     let words = text.words();
     let mut found = Vec::new();
     let mut start = 0;
-    while start < words.len() {
+    while start < words.len() && found.len() < READ {
         let end = words[start..].iter().position(|w| w.sentence != words[start].sentence).map_or(words.len(), |n| start + n);
         let from = words[start].start as usize;
         let to = words.get(end).map_or(source.len(), |next| next.start as usize);
@@ -57,7 +59,7 @@ fn sentences<'a>(source: &'a str, text: &Text) -> Vec<Sentence<'a>> {
         let range = &words[start..end];
         let any = |class: Class| range.iter().any(|w| w.class.has(class));
         let question = written.contains(['?', '？', '؟']);
-        let standing = text.phrases().iter().any(|p| p.kind == PhraseKind::Standing && p.words.start >= start && p.words.end <= end);
+        let standing = (start..end.min(start + READ)).any(|at| text.phrase_at(at, PhraseKind::Standing).is_some_and(|p| p.words.end <= end));
         let first = any(Class::FIRST.or(Class::POSSESSIVE_FIRST));
         let value = range.iter().any(|w| w.value != 0 || w.capital && !w.opens() && w.is_content());
         found.push(Sentence {

@@ -207,11 +207,14 @@ impl TurnLog {
     }
 }
 
-/// Hashes of the content words of a text, each once, in order of first mention.
-pub fn content_terms(text: &Text) -> Vec<u32> {
+/// Hashes of the first `most` different content words of a text, in order of first mention.
+pub fn content_terms(text: &Text, most: usize) -> Vec<u32> {
     let mut seen = FxHashSet::default();
-    text.words().iter().filter(|word| word.is_content() && seen.insert(word.term)).map(|word| word.term).collect()
+    text.words().iter().filter(|word| word.is_content() && seen.insert(word.term)).map(|word| word.term).take(most).collect()
 }
+
+/// Different content words that a turn is found by; a longer one is found by its beginning.
+pub const INDEXED_TERMS: usize = 1024;
 
 /// Recency weight of a turn `distance` turns back: 0.5 ^ (distance / half-life) (R028-6).
 pub fn turn_recency(distance: u32, half_life: f64) -> f64 {

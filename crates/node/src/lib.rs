@@ -30,9 +30,7 @@ use trihorizon_core::threads::ThreadEvent;
 use columns::Columns;
 use failure::{Failure, Outcome, Result, js};
 use registry::{Engine, with_base, with_engine, with_session};
-use text::Text;
-
-type Counter<'a> = Function<'a, FnArgs<(String,)>, f64>;
+use text::Utf16String;
 
 thread_local! {
     static OUT: RefCell<Out> = RefCell::default();
@@ -98,7 +96,7 @@ pub fn tables() -> String {
 
 /// Options with defaults filled in, JSON.
 #[napi(catch_unwind)]
-pub fn check_options(options: Text) -> Result<String> {
+pub fn check_options(options: Utf16String) -> Result<String> {
     js(|| {
         let options = Options::parse(&options.0)?;
         Ok(serde_json::to_string(&options).unwrap_or_default())
@@ -107,7 +105,7 @@ pub fn check_options(options: Text) -> Result<String> {
 
 /// Opens an engine.
 #[napi(catch_unwind)]
-pub fn engine_open(options: Text, counter: Option<Counter<'_>>) -> Result<u32> {
+pub fn engine_open(options: Utf16String, counter: Option<Function<'_, FnArgs<(String,)>, f64>>) -> Result<u32> {
     js(|| {
         let options = Options::parse(&options.0)?;
         let custom = match (&options.tokens, counter) {
@@ -123,17 +121,17 @@ pub fn engine_open(options: Text, counter: Option<Counter<'_>>) -> Result<u32> {
 #[napi(catch_unwind)]
 pub fn engine_info(engine: u32) -> Result<String> {
     js(|| {
+        let (sessions, bytes) = registry::usage(engine)?;
         with_engine(engine, |engine| {
-            let (sessions, bytes) = registry::usage(engine.handle);
             Ok(json!({
                 "version": env!("CARGO_PKG_VERSION"),
                 "kernel": similarity::kernel(),
                 "embedding": engine.embedding().map(|spec| json!({ "id": spec.id, "dimensions": spec.dimensions })),
-                "tokenizer": engine.options.tokens,
+                "tokenizer": engine.tokenizer(),
                 "locales": Pack::locales().collect::<Vec<_>>(),
                 "sessions": sessions,
                 "bytes": bytes,
-                "options": engine.options,
+                "options": engine.described(),
             })
             .to_string())
         })
@@ -142,25 +140,25 @@ pub fn engine_info(engine: u32) -> Result<String> {
 
 /// Closes an engine and all that belongs to it; idempotent.
 #[napi(catch_unwind)]
-pub fn engine_close(engine: u32) {
-    registry::close(engine);
+pub fn engine_close(env: &napi::Env, engine: u32) -> Result<()> {
+    js(|| registry::close(*env, engine))
 }
 
 /// Opens an empty session.
 #[napi(catch_unwind)]
-pub fn session_open(engine: u32, id: Text, namespace: Text) -> Result<u32> {
+pub fn session_open(engine: u32, id: Utf16String, namespace: Utf16String) -> Result<u32> {
     js(|| {
-        let session = with_engine(engine, |engine| Ok(Session::new(id.0, &engine.options)))?;
-        registry::open_session(engine, session, namespace.0)
+        let session = with_engine(engine, |engine| Ok(Session::new(id.0, namespace.0, &engine.options)))?;
+        registry::open_session(engine, session)
     })
 }
 
 /// Opens a session from a snapshot.
 #[napi(catch_unwind)]
-pub fn session_restore(engine: u32, id: Text, namespace: Text, bytes: Uint8Array) -> Result<u32> {
+pub fn session_restore(engine: u32, id: Utf16String, namespace: Utf16String, bytes: Uint8Array) -> Result<u32> {
     js(|| {
-        let session = with_engine(engine, |engine| Ok(Session::restore(&bytes, &id.0, &engine.options)?))?;
-        registry::open_session(engine, session, namespace.0)
+        let session = with_engine(engine, |engine| Ok(Session::restore(&bytes, &id.0, &namespace.0, &engine.options)?))?;
+        registry::open_session(engine, session)
     })
 }
 
@@ -174,13 +172,13 @@ pub fn session_snapshot(session: u32) -> Result<Uint8Array> {
 
 /// Closes a session; idempotent.
 #[napi(catch_unwind)]
-pub fn session_close(session: u32) {
-    registry::close_session(session);
+pub fn session_close(env: &napi::Env, session: u32) -> Result<()> {
+    js(|| registry::close_session(*env, session))
 }
 
 /// Appends a message: a positive turn id, a negative scratch ordinal, or 0.
 #[napi(catch_unwind)]
-pub fn append(env: &napi::Env, session: u32, role: u32, content: Text, meta: Option<Text>, vector: Option<&[f32]>, now: f64) -> Result<f64> {
+pub fn append(env: &napi::Env, session: u32, role: u32, content: Utf16String, meta: Option<Utf16String>, vector: Option<&[f32]>, now: f64) -> Result<f64> {
     js(|| {
         let role = role_of(role)?;
         let meta: Meta = meta.map_or(Ok(Meta::default()), |meta| parse(&meta.0, Code::InvalidMessage))?;
@@ -198,12 +196,15 @@ pub fn append(env: &napi::Env, session: u32, role: u32, content: Text, meta: Opt
 /// How many messages, given by their identities, the session already has from its beginning.
 #[napi(catch_unwind)]
 pub fn sync_prefix(session: u32, identities: Vec<String>) -> Result<u32> {
-    js(|| with_session(session, |cx| Ok(cx.session.known_prefix(identities.iter().map(|identity| identity_hash(identity))) as u32)))
+    js(|| {
+        let hashes: Vec<u64> = identities.iter().map(|identity| identity_hash(identity)).collect();
+        with_session(session, |cx| Ok(cx.session.known_prefix(&hashes)? as u32))
+    })
 }
 
 /// Classifies a turn; the texts of the result, its numbers in the registered buffer.
 #[napi(catch_unwind)]
-pub fn classify(env: &napi::Env, session: u32, content: Text, overrides: Option<Text>, vector: Option<&[f32]>, now: f64) -> Result<String> {
+pub fn classify(env: &napi::Env, session: u32, content: Utf16String, overrides: Option<Utf16String>, vector: Option<&[f32]>, now: f64) -> Result<String> {
     js(|| {
         let options = overrides.map_or(Ok(CallOptions::default()), |json| CallOptions::parse(&json.0))?;
         with_session(session, |cx| {
@@ -221,7 +222,7 @@ pub fn classify(env: &napi::Env, session: u32, content: Text, overrides: Option<
 
 /// Assembles the envelope of a turn; as [`classify`].
 #[napi(catch_unwind)]
-pub fn assemble(env: &napi::Env, session: u32, content: Text, overrides: Option<Text>, vector: Option<&[f32]>, now: f64) -> Result<String> {
+pub fn assemble(env: &napi::Env, session: u32, content: Utf16String, overrides: Option<Utf16String>, vector: Option<&[f32]>, now: f64) -> Result<String> {
     js(|| {
         let options = overrides.map_or(Ok(CallOptions::default()), |json| CallOptions::parse(&json.0))?;
         with_session(session, |cx| {
@@ -240,7 +241,7 @@ pub fn assemble(env: &napi::Env, session: u32, content: Text, overrides: Option<
 
 /// What a turn asks for with the turns it carries over, JSON `{text, terms}`: asked for only when it is read.
 #[napi(catch_unwind)]
-pub fn query(session: u32, content: Text, locale: u32, turns: Vec<u32>) -> Result<String> {
+pub fn query(session: u32, content: Utf16String, locale: u32, turns: Vec<u32>) -> Result<String> {
     js(|| {
         with_session(session, |cx| {
             let (text, terms) = cx.session.query(&content.0, &Pack::at(locale as u16), &turns);
@@ -267,7 +268,7 @@ pub fn scratch_id(session: u32, ordinal: u32) -> Result<String> {
 
 /// Name that a new thread opened by a turn would get.
 #[napi(catch_unwind)]
-pub fn slug_for(session: u32, content: Text) -> Result<String> {
+pub fn slug_for(session: u32, content: Utf16String) -> Result<String> {
     js(|| {
         with_session(session, |cx| Ok(cx.session.slug_for(&content.0, &cx.engine.options)))
     })
@@ -283,7 +284,7 @@ pub fn system_messages(session: u32) -> Result<String> {
 
 /// State of a thread, JSON; of the active one for an empty id.
 #[napi(catch_unwind)]
-pub fn thread_state(session: u32, thread: Text) -> Result<String> {
+pub fn thread_state(session: u32, thread: Utf16String) -> Result<String> {
     js(|| {
         with_session(session, |cx| {
             let slug = Some(thread.0.as_str()).filter(|slug| !slug.is_empty());
@@ -311,7 +312,7 @@ struct ThreadUpdate {
 
 /// Replaces parts of a thread's state.
 #[napi(catch_unwind)]
-pub fn update_thread(session: u32, update: Text) -> Result<()> {
+pub fn update_thread(session: u32, update: Utf16String) -> Result<()> {
     js(|| {
         let update: ThreadUpdate = parse(&update.0, Code::InvalidOption)?;
         with_session(session, |cx| Ok(cx.session.update_thread(update.thread_id.as_deref(), update.established, update.open_questions, update.user_constraints)?))
@@ -358,7 +359,7 @@ pub fn turns(session: u32) -> Result<String> {
 
 /// Raw output of a scratch entry.
 #[napi(catch_unwind)]
-pub fn scratch_raw(session: u32, id: Text) -> Result<String> {
+pub fn scratch_raw(session: u32, id: Utf16String) -> Result<String> {
     js(|| {
         with_session(session, |cx| {
             let missing = || CoreError::limit(Code::NotFound, "scratch entry", &id.0, "one that is held");
@@ -369,7 +370,7 @@ pub fn scratch_raw(session: u32, id: Text) -> Result<String> {
 
 /// The facts of a namespace.
 #[napi(catch_unwind)]
-pub fn facts_open(engine: u32, namespace: Text) -> Result<u32> {
+pub fn facts_open(engine: u32, namespace: Utf16String) -> Result<u32> {
     js(|| {
         registry::open_base(engine, namespace.0)
     })
@@ -377,12 +378,12 @@ pub fn facts_open(engine: u32, namespace: Text) -> Result<u32> {
 
 /// Adds or replaces facts, JSON, with their vectors as rows; returns how many.
 #[napi(catch_unwind)]
-pub fn facts_add(env: &napi::Env, facts: u32, json: Text, vectors: Option<&[f32]>, now: f64) -> Result<u32> {
+pub fn facts_add(env: &napi::Env, facts: u32, json: Utf16String, vectors: Option<&[f32]>, now: f64) -> Result<u32> {
     js(|| {
         let facts_in: Vec<NewFact> = parse(&json.0, Code::InvalidOption)?;
         with_base(facts, |engine, base| {
             let counter = engine.counter(*env);
-            Ok(base.add(facts_in, vectors, engine.embedding(), engine.options.message_overhead, &counter, now as i64)? as u32)
+            Ok(base.add(facts_in, vectors, engine.embedding(), &counter, now as i64)? as u32)
         })
     })
 }
@@ -397,9 +398,12 @@ pub fn facts_delete(facts: u32, ids: Vec<String>) -> Result<u32> {
 
 /// The facts nearest to a text, JSON.
 #[napi(catch_unwind)]
-pub fn facts_search(facts: u32, content: Text, k: u32, vector: Option<&[f32]>, now: f64) -> Result<String> {
+pub fn facts_search(facts: u32, content: Utf16String, k: u32, vector: Option<&[f32]>, now: f64) -> Result<String> {
     js(|| {
-        with_base(facts, |engine, base| Ok(base.search(&content.0, vector, engine.embedding(), &engine.options, k as usize, now as i64)?))
+        with_base(facts, |engine, base| {
+            let hits = base.search(&content.0, vector, engine.embedding(), &engine.options, k as usize, now as i64)?;
+            Ok(serde_json::to_string(&hits).unwrap_or_default())
+        })
     })
 }
 
@@ -421,7 +425,7 @@ pub fn facts_state(facts: u32) -> Result<String> {
 
 /// Tokens of a text by the engine's counter.
 #[napi(catch_unwind)]
-pub fn count_tokens(env: &napi::Env, engine: u32, content: Text) -> Result<u32> {
+pub fn count_tokens(env: &napi::Env, engine: u32, content: Utf16String) -> Result<u32> {
     js(|| {
         with_engine(engine, |engine| {
             use trihorizon_core::tokens::TokenCounter;
@@ -432,7 +436,7 @@ pub fn count_tokens(env: &napi::Env, engine: u32, content: Text) -> Result<u32> 
 
 /// Unit vector of a text by the built-in embedder; empty when it does not know the text's words.
 #[napi(catch_unwind)]
-pub fn embed(engine: u32, content: Text) -> Result<Float32Array> {
+pub fn embed(engine: u32, content: Utf16String) -> Result<Float32Array> {
     js(|| {
         with_engine(engine, |_| {
             let mut vector = Vec::new();

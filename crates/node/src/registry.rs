@@ -10,6 +10,7 @@ use trihorizon_core::embedding::{EmbeddingSpec, StaticEmbedder};
 use trihorizon_core::error::{Code, Error as CoreError, Result};
 use trihorizon_core::knowledge::KnowledgeBase;
 use trihorizon_core::session::{Call, Session, Workspace};
+use trihorizon_core::text::Pack;
 use trihorizon_core::tokens::{Counter, TokenCounter};
 
 use crate::failure::Outcome;
@@ -18,7 +19,6 @@ type CustomCounter = FunctionRef<FnArgs<(String,)>, f64>;
 
 /// An engine: options, counter, and the buffers its sessions share.
 pub struct Engine {
-    pub handle: u32,
     pub options: Options,
     counter: Counter,
     custom: Option<CustomCounter>,
@@ -38,7 +38,39 @@ impl Engine {
             EmbedderOption::Host { id, dimensions, calibration } => Some(EmbeddingSpec { id: id.clone(), dimensions: *dimensions, calibration: calibration.clone() }),
             _ => None,
         };
-        Ok(Self { handle: 0, options, counter, custom, host, workspace: Workspace::default() })
+        let engine = Self { options, counter, custom, host, workspace: Workspace::default() };
+        engine.warm_up()?;
+        Ok(engine)
+    }
+
+    /// Tables are read here, once, rather than in the first turn.
+    fn warm_up(&self) -> Result<()> {
+        if self.options.embedder == EmbedderOption::Builtin {
+            StaticEmbedder::builtin();
+        }
+        if self.custom.is_none() {
+            self.counter.count("warm")?;
+        }
+        Pack::of(if self.options.locale == "auto" { "en" } else { &self.options.locale });
+        Ok(())
+    }
+
+    /// Name of the tokenizer.
+    pub fn tokenizer(&self) -> &'static str {
+        match self.options.tokens {
+            TokensOption::O200k => "o200k",
+            TokensOption::Cl100k => "cl100k",
+            TokensOption::Estimate => "estimate",
+            TokensOption::Custom => "custom",
+            TokensOption::Json(_) => "json",
+        }
+    }
+
+    /// The options in force, without the text of a tokenizer.
+    pub fn described(&self) -> serde_json::Value {
+        let mut options = serde_json::to_value(&self.options).unwrap_or_default();
+        options["tokens"] = self.tokenizer().into();
+        options
     }
 
     /// Model id, dimension and calibration of its vectors.
@@ -82,8 +114,11 @@ impl TokenCounter for EngineCounter<'_> {
 
 struct Held {
     engine: u32,
-    namespace: String,
+    /// The facts of its namespace, once there are any.
+    base: Option<u32>,
     session: Session,
+    /// Bytes reported to the JavaScript engine.
+    reported: i64,
 }
 
 struct Base {
@@ -111,6 +146,10 @@ impl Registry {
         Ok(self.last)
     }
 
+    fn base_of(&self, engine: u32, namespace: &str) -> Option<u32> {
+        self.bases.iter().find(|(_, base)| base.engine == engine && base.namespace == namespace).map(|(handle, _)| *handle)
+    }
+
     fn engine(&mut self, handle: u32) -> Outcome<&mut Engine> {
         Ok(self.engines.get_mut(&handle).ok_or_else(|| unknown("engine", handle, self.last))?)
     }
@@ -128,38 +167,50 @@ fn with<T>(act: impl FnOnce(&mut Registry) -> Outcome<T>) -> Outcome<T> {
     })
 }
 
-pub fn open(mut engine: Engine) -> Outcome<u32> {
+pub fn open(engine: Engine) -> Outcome<u32> {
     with(|registry| {
         let handle = registry.next()?;
-        engine.handle = handle;
         registry.engines.insert(handle, engine);
         Ok(handle)
     })
 }
 
-pub fn close(engine: u32) {
-    let _ = with(|registry| {
+pub fn close(env: Env, engine: u32) -> Outcome<()> {
+    with(|registry| {
         registry.engines.remove(&engine);
-        registry.sessions.retain(|_, held| held.engine != engine);
         registry.bases.retain(|_, base| base.engine != engine);
+        let closed = registry.sessions.extract_if(|_, held| held.engine == engine);
+        let freed: i64 = closed.map(|(_, held)| held.reported).sum();
+        account(env, -freed);
         Ok(())
-    });
+    })
 }
 
-pub fn open_session(engine: u32, session: Session, namespace: String) -> Outcome<u32> {
+pub fn open_session(engine: u32, session: Session) -> Outcome<u32> {
     with(|registry| {
         registry.engine(engine)?;
+        let base = registry.base_of(engine, session.namespace());
         let handle = registry.next()?;
-        registry.sessions.insert(handle, Held { engine, namespace, session });
+        registry.sessions.insert(handle, Held { engine, base, session, reported: 0 });
         Ok(handle)
     })
 }
 
-pub fn close_session(session: u32) {
-    let _ = with(|registry| {
-        registry.sessions.remove(&session);
+pub fn close_session(env: Env, session: u32) -> Outcome<()> {
+    with(|registry| {
+        if let Some(held) = registry.sessions.remove(&session) {
+            account(env, -held.reported);
+        }
         Ok(())
-    });
+    })
+}
+
+/// Tells the JavaScript engine of native memory, so that its collector knows what a session weighs.
+fn account(env: Env, delta: i64) {
+    if delta != 0 {
+        // A refusal leaves the collector less informed, nothing more.
+        let _ = env.adjust_external_memory(delta);
+    }
 }
 
 /// The knowledge base of a namespace, made on first use: one handle a namespace and engine.
@@ -168,27 +219,20 @@ pub fn open_base(engine: u32, namespace: String) -> Outcome<u32> {
         let opened = registry.engine(engine)?;
         let dimensions = opened.embedding().map(|spec| spec.dimensions);
         let index_above = opened.options.facts.index_above;
-        if let Some((handle, _)) = registry.bases.iter().find(|(_, base)| base.engine == engine && base.namespace == namespace) {
-            return Ok(*handle);
+        if let Some(handle) = registry.base_of(engine, &namespace) {
+            return Ok(handle);
         }
         let handle = registry.next()?;
+        for held in registry.sessions.values_mut().filter(|held| held.engine == engine && held.session.namespace() == namespace) {
+            held.base = Some(handle);
+        }
         registry.bases.insert(handle, Base { engine, namespace, base: KnowledgeBase::new(dimensions, index_above) });
         Ok(handle)
     })
 }
 
 pub fn with_engine<T>(engine: u32, act: impl FnOnce(&mut Engine) -> Outcome<T>) -> Outcome<T> {
-    // The engine leaves the registry for the call, so that usage can be asked for inside.
-    let mut taken = with(|registry| {
-        registry.engine(engine)?;
-        Ok(registry.engines.remove(&engine))
-    })?;
-    let result = taken.as_mut().map(act);
-    let _ = with(|registry| {
-        registry.engines.extend(taken.map(|e| (engine, e)));
-        Ok(())
-    });
-    result.unwrap_or_else(|| Err(unknown("engine", engine, engine).into()))
+    with(|registry| act(registry.engine(engine)?))
 }
 
 pub fn with_base<T>(handle: u32, act: impl FnOnce(&mut Engine, &mut KnowledgeBase) -> Outcome<T>) -> Outcome<T> {
@@ -205,6 +249,7 @@ pub struct InSession<'a> {
     pub session: &'a mut Session,
     pub engine: &'a mut Engine,
     base: Option<&'a mut KnowledgeBase>,
+    reported: &'a mut i64,
 }
 
 impl InSession<'_> {
@@ -212,7 +257,19 @@ impl InSession<'_> {
         let Engine { options, counter, custom, workspace, .. } = &mut *self.engine;
         let counter = EngineCounter { counter, custom: custom.as_ref(), env };
         let call = Call { options, counter: &counter, now: now as i64 };
-        Ok(act(self.session, call, workspace, self.base.as_deref_mut())?)
+        let result = act(self.session, call, workspace, self.base.as_deref_mut())?;
+        self.report(env);
+        Ok(result)
+    }
+
+    /// Reports growth in steps, since telling costs more than most turns add.
+    fn report(&mut self, env: Env) {
+        const STEP: i64 = 1 << 16;
+        let weight = self.session.weight() as i64;
+        if (weight - *self.reported).abs() >= STEP {
+            account(env, weight - *self.reported);
+            *self.reported = weight;
+        }
     }
 }
 
@@ -221,16 +278,15 @@ pub fn with_session<T>(handle: u32, act: impl FnOnce(&mut InSession<'_>) -> Outc
         let Registry { last, engines, sessions, bases } = registry;
         let held = sessions.get_mut(&handle).ok_or_else(|| unknown("session", handle, *last))?;
         let engine = engines.get_mut(&held.engine).ok_or_else(|| unknown("engine", held.engine, *last))?;
-        let base = bases.values_mut().find(|base| base.engine == held.engine && base.namespace == held.namespace).map(|base| &mut base.base);
-        act(&mut InSession { session: &mut held.session, engine, base })
+        let base = held.base.and_then(|base| bases.get_mut(&base)).map(|base| &mut base.base);
+        act(&mut InSession { session: &mut held.session, engine, base, reported: &mut held.reported })
     })
 }
 
 /// Sessions of an engine and the bytes they hold.
-pub fn usage(engine: u32) -> (usize, usize) {
+pub fn usage(engine: u32) -> Outcome<(usize, usize)> {
     with(|registry| {
         let held = registry.sessions.values().filter(|held| held.engine == engine);
         Ok(held.fold((0, 0), |(n, bytes), held| (n + 1, bytes + held.session.bytes() + held.session.log().text_bytes())))
     })
-    .unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Text across the boundary: UTF-16 from JavaScript, UTF-8 inside, offsets back in UTF-16 units.
+//! Utf16String across the boundary: UTF-16 from JavaScript, UTF-8 inside, offsets back in UTF-16 units.
 
 use std::cell::RefCell;
 use std::ptr;
@@ -6,14 +6,16 @@ use std::ptr;
 use napi::bindgen_prelude::{FromNapiValue, TypeName, ValidateNapiValue, ValueType};
 use napi::{Result, Status, sys};
 
-/// A JavaScript string as UTF-8. A lone surrogate becomes U+FFFD, one unit for one unit, so that offsets hold.
-pub struct Text(pub String);
+/// A JavaScript string as UTF-8. (Named as napi names its own, so that the typings say `string`.)
+///
+/// A lone surrogate becomes U+FFFD, one unit for one unit, so that offsets hold.
+pub struct Utf16String(pub String);
 
 thread_local! {
     static UNITS: RefCell<Vec<u16>> = RefCell::new(vec![0; 4096]);
 }
 
-impl TypeName for Text {
+impl TypeName for Utf16String {
     fn type_name() -> &'static str {
         "string"
     }
@@ -23,9 +25,9 @@ impl TypeName for Text {
     }
 }
 
-impl ValidateNapiValue for Text {}
+impl ValidateNapiValue for Utf16String {}
 
-impl FromNapiValue for Text {
+impl FromNapiValue for Utf16String {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
         UNITS.with_borrow_mut(|units| {
             let mut length = 0;

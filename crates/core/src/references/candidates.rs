@@ -72,11 +72,14 @@ pub struct Candidate {
     pub selector: Option<Selector>,
 }
 
+/// Candidates looked at in one turn; nobody points at more, and a flood of "it" must not stop the event loop.
+const MOST: usize = 64;
+
 /// All candidates of a turn, left to right, none inside another (SPEC-028 §4.2, G-36). Cost: linear in the words.
 pub fn detect_referential_expressions(source: &str, text: &Text) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     let mut at = 0;
-    while at < text.words().len() {
+    while at < text.words().len() && found.len() < MOST {
         match candidate(source, text, at) {
             Some(candidate) => {
                 at = candidate.words.end.max(at + 1);
@@ -98,7 +101,7 @@ fn candidate(source: &str, text: &Text, at: usize) -> Option<Candidate> {
 
 /// "do it again", "same for": the phrase itself; "again" after a verb of doing.
 fn action(text: &Text, at: usize) -> Option<Candidate> {
-    let phrase = text.phrases().iter().find(|p| p.kind == PhraseKind::Action && p.words.start == at)?;
+    let phrase = text.phrase_at(at, PhraseKind::Action)?;
     let first = text.words()[at];
     let opens = first.opens() || first.gap.has(Gap::PAUSE) || at <= 3;
     (opens || phrase.words.len() > 2).then(|| Candidate { words: phrase.words.clone(), head: None, shape: Shape::Action, selector: None })
@@ -107,7 +110,7 @@ fn action(text: &Text, at: usize) -> Option<Candidate> {
 /// "what you said", "your last answer", "two messages ago", "my first question".
 fn turn(text: &Text, at: usize) -> Option<Candidate> {
     let words = text.words();
-    if let Some(phrase) = text.phrases().iter().find(|p| p.kind == PhraseKind::Said && p.words.start == at) {
+    if let Some(phrase) = text.phrase_at(at, PhraseKind::Said) {
         let start = at - usize::from(at > 0 && words[at - 1].class.has(Class::WH) && !words[at].gap.has(Gap::STOP));
         return Some(Candidate { words: start..phrase.words.end, head: None, shape: Shape::Turn, selector: None });
     }

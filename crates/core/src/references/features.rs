@@ -71,6 +71,9 @@ pub const CANDIDATE_FEATURES: [&str; 62] = [
     "similarity.last",
 ];
 
+/// Words before a candidate that are searched for an antecedent inside the turn.
+const LOOK_BACK: usize = 40;
+
 /// The numbers of one candidate, each in [0, 1] or near it. Cost: linear in the words before it and a look at the last
 /// turns for its head.
 pub fn candidate_features(candidate: &Candidate, context: &Context<'_>) -> [f32; CANDIDATE_FEATURES.len()] {
@@ -86,10 +89,11 @@ pub fn candidate_features(candidate: &Candidate, context: &Context<'_>) -> [f32;
     let prev_is = |class: Class| flag(previous.is_some_and(|w| w.class.has(class)));
     let next_is = |class: Class| flag(next.is_some_and(|w| w.class.has(class)));
 
-    let before = &words[..start];
+    // What stands further back in a long turn is no antecedent of a pronoun.
+    let before = &words[start.saturating_sub(LOOK_BACK)..start];
     let nouns = before.iter().filter(|w| w.tag == Tag::Noun && w.is_content() && !w.class.has(Class::REQUEST)).count();
-    let local_plural = before.iter().enumerate().any(|(i, w)| w.tag == Tag::Noun && w.is_content() && text.folded(i).ends_with('s'));
-    let local_name = before.iter().enumerate().any(|(i, w)| w.capital && w.is_content() && (i > 0 && !w.opens()));
+    let local_plural = before.iter().any(|w| w.tag == Tag::Noun && w.is_content() && text.stem(w).ends_with('s'));
+    let local_name = before.iter().any(|w| w.capital && w.is_content() && !w.opens());
 
     let head_word = head.map(|at| words[at]);
     let head_is = |class: Class| flag(head_word.is_some_and(|w| w.class.has(class)));
@@ -104,7 +108,7 @@ pub fn candidate_features(candidate: &Candidate, context: &Context<'_>) -> [f32;
     let of = next.is_some_and(|_| text.folded(end) == "of");
     let relative = next.is_some_and(|w| w.class.has(Class::WH.or(Class::FAR)) || w.class.has(Class::FIRST.or(Class::SECOND)) && head.is_some());
     let preposition = next.is_some_and(|w| w.class.has(Class::PREPOSITION));
-    let idiom = text.phrases().iter().any(|p| p.kind == PhraseKind::Idiom && p.words.start < end && start < p.words.end);
+    let idiom = (start.saturating_sub(6)..end).any(|at| text.phrase_at(at, PhraseKind::Idiom).is_some_and(|p| start < p.words.end));
 
     let mut features = [0.0; CANDIDATE_FEATURES.len()];
     features[Shape::ALL.iter().position(|s| s == shape).unwrap_or(0)] = 1.0;

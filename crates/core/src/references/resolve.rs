@@ -15,6 +15,9 @@ use crate::turn_log::{Role, Turn, TurnLog};
 /// How many turns back an antecedent is looked for by description; explicit counts and lists reach further.
 const REACH: usize = 24;
 
+/// Content words of the turn that are compared with a candidate's possible targets.
+const COMPARED: usize = 32;
+
 /// What a turn is resolved against.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
@@ -69,13 +72,22 @@ pub fn resolve_references(context: &Context<'_>) -> Vec<Reference> {
     let mut resolved: Vec<Reference> = Vec::new();
     for candidate in detect_referential_expressions(context.source, context.text) {
         let probability = points_out(&candidate, context);
-        if probability < detection_threshold(candidate.shape) {
+        if probability < detection_threshold(candidate.shape) || unheard_of(&candidate, context) && probability < SURE {
             continue;
         }
         let reference = resolve(&candidate, probability, context);
         resolved.push(reference);
     }
     resolved
+}
+
+/// Probability above which even a description of something never mentioned counts as a reference.
+const SURE: f32 = 0.75;
+
+/// A definite phrase none of whose words the log has: most likely it brings its own subject ("edit the config file").
+fn unheard_of(candidate: &Candidate, context: &Context<'_>) -> bool {
+    matches!(candidate.shape, Shape::Definite | Shape::DefiniteBare)
+        && !candidate.words.clone().map(|at| context.text.words()[at]).any(|w| w.is_content() && context.log.frequency(w.term) > 0)
 }
 
 /// Probability that a candidate points out of the turn.
@@ -193,7 +205,7 @@ fn item_text(turn: &Turn, list: &Enumeration, number: u32) -> String {
 /// and the noun of the expression should stand near the list.
 fn newest_list<'a>(candidate: &Candidate, selector: &Selector, context: &Context<'a>) -> Option<(&'a Turn, &'a Enumeration, Vec<u32>)> {
     let head = candidate.head.map(|at| context.text.words()[at]).filter(|w| !w.class.has(Class::ONE));
-    let others: Vec<u32> = context.text.words().iter().filter(|w| w.is_content()).map(|w| w.term).collect();
+    let others: Vec<u32> = context.text.words().iter().filter(|w| w.is_content()).map(|w| w.term).take(COMPARED).collect();
     let mut best: Option<(f32, &Turn, &Enumeration, Vec<u32>)> = None;
     for (distance, turn) in context.log.turns().iter().rev().enumerate().take(REACH * 2) {
         for list in &turn.lists {
@@ -268,7 +280,7 @@ fn turn(candidate: &Candidate, context: &Context<'_>) -> Found {
         let gone = log.next_id().checked_sub(n).is_some_and(|id| log.was_evicted(id));
         return Found::nothing(ReferenceType::Turn, if gone { Reason::Evicted } else { Reason::NoAntecedent });
     }
-    let topic: Vec<u32> = words.iter().enumerate().filter(|(at, w)| !candidate.words.contains(at) && w.is_content() && !w.class.has(Class::SAID.or(Class::SPEECH))).map(|(_, w)| w.term).collect();
+    let topic: Vec<u32> = words.iter().enumerate().filter(|(at, w)| !candidate.words.contains(at) && w.is_content() && !w.class.has(Class::SAID.or(Class::SPEECH))).map(|(_, w)| w.term).take(COMPARED).collect();
     let about = best_about(&topic, role, context);
     let last = spoken.last().map(|turn| turn.id);
     match (about, last) {
@@ -366,7 +378,7 @@ pub fn target_features(candidate: &Candidate, position: usize, context: &Context
     let newest = head.and_then(|w| context.last_mention(w.term)).is_some_and(|m| m.position == position);
     let oldest = head_here && !turns[..position].iter().rev().take(REACH).any(|t| head.is_some_and(|w| t.terms.contains(&w.term)));
     let modifiers: Vec<u32> = candidate.words.clone().filter(|at| Some(*at) != candidate.head && words[*at].is_content()).map(|at| words[at].term).collect();
-    let others = words.iter().enumerate().filter(|(at, w)| !candidate.words.contains(at) && w.is_content()).map(|(_, w)| w.term);
+    let others = words.iter().enumerate().filter(|(at, w)| !candidate.words.contains(at) && w.is_content()).map(|(_, w)| w.term).take(COMPARED);
     let (mut shared, mut total) = (0.0, 0.0);
     for term in others {
         let idf = context.log.idf(term);

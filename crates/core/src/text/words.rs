@@ -204,7 +204,8 @@ impl Text {
         for at in 0..self.words.len() {
             for (kind, rest) in pack.phrases(self.folded(at)) {
                 let words = at..at + 1 + rest.len();
-                if self.matches(at + 1, rest) && !self.phrases.iter().any(|p| p.kind == *kind && p.words.end >= words.end) {
+                // A longer phrase of the kind that covers this one began at most a phrase's length ago.
+                if self.matches(at + 1, rest) && !self.phrases.iter().rev().take(8).any(|p| p.kind == *kind && p.words.end >= words.end) {
                     self.phrases.push(Phrase { kind: *kind, words });
                 }
             }
@@ -258,6 +259,12 @@ impl Text {
     /// The first phrase of a kind.
     pub fn phrase(&self, kind: PhraseKind) -> Option<&Phrase> {
         self.phrases.iter().find(|phrase| phrase.kind == kind)
+    }
+
+    /// The phrase of a kind that begins at word `at`.
+    pub fn phrase_at(&self, at: usize, kind: PhraseKind) -> Option<&Phrase> {
+        let from = self.phrases.partition_point(|phrase| phrase.words.start < at);
+        self.phrases[from..].iter().take_while(|phrase| phrase.words.start == at).find(|phrase| phrase.kind == kind)
     }
 
     /// Number of sentences.
