@@ -9,7 +9,7 @@ use crate::model::{self, Linear};
 use crate::references::{self, Context, Reason, Reference, ReferenceType, Shape, Target, resolve_references};
 use crate::text::{Class, Gap, Pack, PhraseKind, Tag, Text, Word};
 use crate::threads::{self, Decision, Evidence, ThreadEvent, Threads, assign};
-use crate::turn_log::{Role, TurnLog, content_terms};
+use crate::turn_log::{Role, Turn, TurnLog, content_terms};
 
 /// Where similarities came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -548,9 +548,16 @@ fn carried(input: &Input<'_>) -> Option<u32> {
     if last.role == Role::Assistant && (last.question || turns.len() < 2) {
         return Some(last.id);
     }
-    let user = input.context.log.last(Role::User)?;
-    Some(user.id)
+    let log = input.context.log;
+    let terms = content_terms(input.context.text, READ_TERMS);
+    let shared = |turn: &Turn| terms.iter().filter(|term| turn.terms.contains(term)).map(|term| log.idf(*term)).sum::<f32>();
+    // "what about X": the newest turn that named X, if one did.
+    let named = log.recent(NEAR).iter().map(|turn| (shared(turn), turn.id)).filter(|(share, _)| *share > 0.0).max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    named.map(|(_, id)| id).or_else(|| log.last(Role::User).map(|turn| turn.id))
 }
+
+/// Turns within which an elliptical turn looks for what it names.
+const NEAR: usize = 12;
 
 /// "write me a guide about …": a verb of writing whose object is a piece of writing (G-51).
 fn document_request(text: &Text) -> bool {

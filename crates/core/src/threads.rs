@@ -384,9 +384,11 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
     let here = all[active as usize];
     let other = rival(&all, threads, active, evidence.speaker);
     let features = thread_features(here, other.map(|at| all[at as usize]), other, active, evidence);
-    let said = |kind: PhraseKind| evidence.text.phrase(kind).is_some();
+    let said = |kind: PhraseKind| evidence.text.phrase(kind).is_some_and(|p| p.words.start <= 2);
+    // What the turn says of itself outweighs what its words resemble: "back to X" where X is the other thread's alone.
+    let returns = |other: u32| said(PhraseKind::Return) && all[other as usize].exclusive > 0.0;
     if let Some(other) = other
-        && resume.probability(&features) > model::threshold("thread.resume")
+        && (returns(other) || resume.probability(&features) > model::threshold("thread.resume"))
     {
         let reason = if said(PhraseKind::Return) { Reason::ReturnPhrase } else { Reason::Resumed };
         return Decision { thread: other, event: ThreadEvent::Resume, similarity: all[other as usize].similarity, reason };
@@ -394,7 +396,8 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
     if here.similarity > thresholds.join {
         return Decision { thread: active, event: ThreadEvent::Join, similarity: here.similarity, reason: Reason::SimilarThread };
     }
-    if new.probability(&features) > model::threshold("thread.new") {
+    let leaves = said(PhraseKind::Digress) && here.overlap == 0.0 && here.similarity < thresholds.stay && !evidence.terms.is_empty();
+    if leaves || new.probability(&features) > model::threshold("thread.new") {
         let reason = if said(PhraseKind::Digress) { Reason::DigressPhrase } else { Reason::Unlike };
         return Decision { thread: next, event: ThreadEvent::New, similarity: here.similarity, reason };
     }

@@ -174,7 +174,7 @@ fn recency() {
 fn the_most_recent_none_are_none() {
     let options = Options::default();
     let call = Call { options: &options, counter: &Counter::O200k, now: NOW };
-    let mut session = Session::new("golden", &options);
+    let mut session = Session::new("golden", "default", &options);
     session.append(MessageRole::User, "one", Meta::default(), None, call, &mut Workspace::default()).unwrap();
     assert!(session.log().recent(0).is_empty());
     assert_eq!(session.log().recent(5).len(), 1);
@@ -237,7 +237,7 @@ fn check(case: &Case, log: &[Message], text: &str) -> Vec<String> {
     let mut wrong = Wrong::default();
     let options = options(case);
     let call = Call { options: &options, counter: &Counter::O200k, now: NOW };
-    let mut session = Session::new("golden", &options);
+    let mut session = Session::new("golden", "default", &options);
     let mut workspace = Workspace::default();
     for message in log {
         let (content, vector) = (message.content.as_deref().unwrap_or(""), message.vector.as_deref());
@@ -318,7 +318,7 @@ fn base(facts: &[Fact], session: &Session, call: Call<'_>) -> Option<KnowledgeBa
         serde_json::from_value(json!({ "id": fact.id, "text": text })).unwrap()
     };
     let new = facts.iter().map(new).collect();
-    base.add(new, Some(&vectors), spec, call.options.message_overhead, call.counter, call.now).unwrap();
+    base.add(new, Some(&vectors), spec, call.counter, call.now).unwrap();
     Some(base)
 }
 

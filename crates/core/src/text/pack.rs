@@ -443,6 +443,12 @@ impl Pack {
     /// The pack for a text whose language nobody named: decided by `whichlang` over the text, `und` for languages
     /// without a pack (G-15).
     pub fn detect(text: &str) -> Arc<Self> {
+        /// Shorter texts are guessed badly from their letters; their words decide first.
+        const SHORT: usize = 48;
+        let english = Self::of("en");
+        if text.len() <= SHORT && english.knows_most_of(text) {
+            return english;
+        }
         Self::of(match whichlang::detect_language(text) {
             whichlang::Lang::Ara => "ar",
             whichlang::Lang::Cmn => "zh",
@@ -460,6 +466,20 @@ impl Pack {
             whichlang::Lang::Tur => "tr",
             _ => "und",
         })
+    }
+
+    /// True when it has an entry for more than half of the words of `text`.
+    fn knows_most_of(&self, text: &str) -> bool {
+        let (mut known, mut all) = (0, 0);
+        let mut folded = String::new();
+        for word in text.unicode_words() {
+            folded.clear();
+            super::fold::fold_into(word, &mut folded);
+            let base = &folded[..folded.len() - self.clitic(&folded)];
+            all += 1;
+            known += usize::from(self.words.contains_key(base));
+        }
+        known * 2 > all
     }
 
     /// The stem of a folded word, for comparison across plural and singular: a prefix, or the prefix and a replacement.
