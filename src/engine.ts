@@ -1,16 +1,16 @@
 import { storeError } from "./errors.js";
 import { Facts } from "./facts.js";
 import { Host } from "./host.js";
-import { guard, native } from "./native.js";
+import { native, release } from "./native.js";
 import { splitOptions } from "./options.js";
-import { refuseUnknown, requireName, requireString } from "./require.js";
+import { refuseUnknown, requireName, requireObject, requireString } from "./require.js";
 import { Session } from "./session.js";
 import type { EngineOptions, Info, SessionOptions } from "./types.js";
 
 const defaultNamespace = "default";
 
 // Engines that were forgotten instead of closed give their native memory back all the same.
-const forgotten = new FinalizationRegistry<number>((handle) => guard(() => native().engineClose(handle)));
+const forgotten = new FinalizationRegistry<number>((handle) => release(() => native().engineClose(handle)));
 
 /**
  * Makes an engine. Works without options: built-in embedder, `o200k` token counts, sessions in memory.
@@ -191,6 +191,7 @@ export class Engine {
 
 /** What the store calls a session: no pair of namespace and id gives the key of another pair. */
 function keyOf(id: string, options: SessionOptions): string {
+  requireObject("session options", options);
   const { namespace = defaultNamespace, ...unknown } = options;
   refuseUnknown("session", unknown);
   requireName("session id", id);

@@ -2,7 +2,7 @@ import { vectorLater, vectorNow } from "./embedding.js";
 import { TrihorizonError } from "./errors.js";
 import type { Host } from "./host.js";
 import { optionsJson } from "./json.js";
-import { refuseUnknown, requireArray, requireCount, requireString } from "./require.js";
+import { refuseUnknown, requireArray, requireCount, requireObject, requireString } from "./require.js";
 import type { FactHit, FactInput } from "./types.js";
 import { checkVector } from "./vector.js";
 
@@ -14,6 +14,9 @@ export interface SearchOptions {
   /** Milliseconds since the epoch, for ageing; the engine's clock when absent. */
   timestamp?: number | undefined;
 }
+
+// The core takes a 32-bit number, and a larger one modulo 2³².
+const maxHits = 2 ** 32 - 1;
 
 /**
  * The persistent knowledge (Tier P) of one namespace: what sessions of that namespace, and no others, retrieve from. Made
@@ -46,6 +49,7 @@ export class Facts {
    */
   add(facts: readonly FactInput[]): number {
     requireArray("facts", facts);
+    for (const fact of facts) requireObject("fact", fact);
     return this.#add(
       facts,
       facts.map((fact) => vectorNow(this.#host.embedder, fact.text, fact.vector)),
@@ -55,6 +59,7 @@ export class Facts {
   /** As {@link add}, for asynchronous embedders. */
   async addAsync(facts: readonly FactInput[]): Promise<number> {
     requireArray("facts", facts);
+    for (const fact of facts) requireObject("fact", fact);
     const vectors: (Float32Array | undefined)[] = [];
     for (const fact of facts) vectors.push(await vectorLater(this.#host.embedder, fact.text, fact.vector));
     return this.#add(facts, vectors);
@@ -73,6 +78,7 @@ export class Facts {
    * @throws INVALID_OPTION, INVALID_VECTOR, EMBEDDER (asynchronous: pass the vector), CLOSED
    */
   search(text: string, options: SearchOptions = {}): FactHit[] {
+    requireObject("search options", options);
     const { k = 10, vector, timestamp, ...unknown } = options;
     refuseUnknown("search", unknown);
     requireCount("search: k", k);
@@ -80,7 +86,7 @@ export class Facts {
     const query = vectorNow(this.#host.embedder, text, vector);
     const now = this.#host.now(timestamp);
     return JSON.parse(
-      this.#host.call(() => this.#host.native.factsSearch(this.#handle, text, k, query, now)),
+      this.#host.call(() => this.#host.native.factsSearch(this.#handle, text, Math.min(k, maxHits), query, now)),
     ) as FactHit[];
   }
 

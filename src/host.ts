@@ -1,5 +1,5 @@
 import { storeError, TrihorizonError } from "./errors.js";
-import { guard, type Native, native, nativeError } from "./native.js";
+import { guard, type Native, native, nativeError, release } from "./native.js";
 import type { SplitOptions } from "./options.js";
 import type { Embedder, Info, Store } from "./types.js";
 
@@ -163,7 +163,7 @@ export class Host {
     this.#closed = true;
     this.#live.clear();
     this.#newest = null;
-    guard(() => this.native.engineClose(this.handle));
+    release(() => this.native.engineClose(this.handle));
   }
 
   #count(counter: (text: string) => number, text: string): number {

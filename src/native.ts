@@ -100,6 +100,19 @@ export function guard<T>(call: () => T): T {
   }
 }
 
+/**
+ * Gives native memory back. From inside a callback of the engine, where it cannot be done, it is done as soon as the call
+ * that is under way is over.
+ */
+export function release(close: () => void): void {
+  try {
+    guard(close);
+  } catch (error) {
+    if (!(error instanceof TrihorizonError) || error.code !== "REENTRANT") throw error;
+    queueMicrotask(() => release(close));
+  }
+}
+
 function parse(text: string): { message: string; value?: unknown; limit?: unknown } {
   if (!text.startsWith("{")) return { message: text };
   try {

@@ -1,7 +1,7 @@
 import { TrihorizonError } from "./errors.js";
 import { optionsJson } from "./json.js";
 import { guard, native } from "./native.js";
-import { requireFunction } from "./require.js";
+import { kindOf, refuseUnknown, requireFunction, requireObject } from "./require.js";
 import type { StandardSchema } from "./standard-schema.js";
 import { memoryStore } from "./stores/memory.js";
 import type { Embedder, EngineOptions, Store } from "./types.js";
@@ -25,7 +25,8 @@ export interface SplitOptions {
  * @throws INVALID_OPTION, INVALID_BLEND, INVALID_BUDGET
  */
 export function splitOptions(options: EngineOptions): SplitOptions {
-  const { clock = Date.now, store = "memory", tokens, embedder, ...rest } = requireObject(options);
+  requireObject("options", options);
+  const { clock = Date.now, store = "memory", tokens, embedder, ...rest } = options;
   requireFunction("clock", clock);
   const json = optionsJson("options", {
     ...rest,
@@ -71,15 +72,18 @@ export const engineOptions: StandardSchema<EngineOptions> = {
 };
 
 function hostEmbedder(embedder: Embedder): object {
-  if (embedder === null) throw new TrihorizonError("INVALID_OPTION", "embedder cannot be null", { value: null });
-  const { embed, ...spec } = embedder;
+  requireObject("embedder", embedder);
+  const { id, dimensions, calibration, embed, ...others } = embedder;
+  // An instance of a class may hold what it likes; in an object written for this, anything else is a slip.
+  if (Object.getPrototypeOf(embedder) === Object.prototype) {
+    refuseUnknown("embedder", Object.fromEntries(Object.entries(others).filter(([, value]) => !isFunction(value))));
+  }
   if (embed !== undefined) requireFunction("embedder.embed", embed);
-  return { host: spec };
+  return { host: { id, dimensions, calibration } };
 }
 
-function requireObject(options: EngineOptions): EngineOptions {
-  if (options !== null && typeof options === "object" && !Array.isArray(options)) return options;
-  throw new TrihorizonError("INVALID_OPTION", "options must be an object", { value: options, limit: "an object" });
+function isFunction(value: unknown): boolean {
+  return typeof value === "function";
 }
 
 function requireStore(store: Store): Store {
@@ -87,7 +91,7 @@ function requireStore(store: Store): Store {
   const missing = methods.find((method) => typeof (store as Partial<Store> | null)?.[method] !== "function");
   if (missing === undefined && typeof store.sync === "boolean") return store;
   throw new TrihorizonError("INVALID_OPTION", `store must be "memory" or a Store: ${missing ?? "sync"} is missing`, {
-    value: typeof store === "object" ? null : store,
+    value: typeof store === "object" ? kindOf(store) : store,
     limit: methods.join(", "),
   });
 }

@@ -34,6 +34,15 @@ export function requireName(what: string, value: unknown): void {
 }
 
 /** @throws INVALID_OPTION */
+export function requireObject(what: string, value: unknown): void {
+  if (value !== null && typeof value === "object" && !Array.isArray(value)) return;
+  throw new TrihorizonError("INVALID_OPTION", `${what} must be an object: got ${kindOf(value)}`, {
+    value: kindOf(value),
+    limit: "an object",
+  });
+}
+
+/** @throws INVALID_OPTION */
 export function requireArray(what: string, value: unknown): void {
   if (Array.isArray(value)) return;
   throw new TrihorizonError("INVALID_OPTION", `${what}: got ${kindOf(value)}, expected an array`, {

@@ -6,8 +6,8 @@ import type { Host } from "./host.js";
 import { Journal } from "./journal.js";
 import { optionsJson } from "./json.js";
 import { identityOf, metaOf, roleNumber, textOf } from "./message.js";
-import { guard, takeColumns } from "./native.js";
-import { requireArray, requireCount, requireString } from "./require.js";
+import { guard, release, takeColumns } from "./native.js";
+import { requireArray, requireCount, requireObject, requireString } from "./require.js";
 import { appendRecord, assembleRecord, deleteRecord, replay, threadRecord } from "./record.js";
 import { TurnView } from "./turn.js";
 import type {
@@ -24,6 +24,9 @@ import type {
   ThreadUpdate,
   Turn,
 } from "./types.js";
+
+// Turn ids are 32-bit in the core.
+const maxTurnId = 2 ** 32 - 1;
 
 /**
  * One conversation. Made by {@link Engine.session} or {@link Engine.open}; the same id gives the same object.
@@ -78,7 +81,7 @@ export class Session {
   append(message: AppendMessage): AppendResult {
     this.#inOrder();
     this.#live();
-    const text = textOf(message.content);
+    const text = textOf(message);
     return this.#append(
       message,
       text,
@@ -89,7 +92,7 @@ export class Session {
   /** As {@link append}, for asynchronous embedders and stores. */
   appendAsync(message: AppendMessage): Promise<AppendResult> {
     return this.#enqueue(async () => {
-      const text = textOf(message.content);
+      const text = textOf(message);
       const vector = needsVector(message, text)
         ? await vectorLater(this.#host.embedder, text, message.vector)
         : undefined;
@@ -108,7 +111,7 @@ export class Session {
     this.#inOrder();
     const known = this.#known(messages);
     const appended = messages.slice(known).map((message) => {
-      const text = textOf(message.content);
+      const text = textOf(message);
       const vector = needsVector(message, text) ? vectorNow(this.#host.embedder, text, message.vector) : undefined;
       return this.#append(message, text, vector);
     });
@@ -122,7 +125,7 @@ export class Session {
       const known = this.#known(messages);
       const appended: AppendResult[] = [];
       for (const message of messages.slice(known)) {
-        const text = textOf(message.content);
+        const text = textOf(message);
         const vector = needsVector(message, text)
           ? await vectorLater(this.#host.embedder, text, message.vector)
           : undefined;
@@ -177,6 +180,7 @@ export class Session {
 
   /** The receipt of a dry run: what would be decided, packed and left out for this turn, and why. Changes nothing. */
   explain(text: string, options?: AssembleOptions): string {
+    if (options !== undefined) requireObject("options", options);
     return this.assemble(text, { ...options, dryRun: true }).explain();
   }
 
@@ -238,7 +242,7 @@ export class Session {
     const old = this.#live();
     const { native, handle } = this.#host;
     this.#handle = this.#host.call(() => native.sessionRestore(handle, this.id, this.namespace, snapshot));
-    guard(() => native.sessionClose(old));
+    release(() => native.sessionClose(old));
     this.#forgetDerived();
     this.#names.clear();
     if (this.#journal.through) this.#kept(() => this.#journal.saveSnapshot(snapshot));
@@ -254,7 +258,10 @@ export class Session {
   deleteTurn(turnId: number): boolean {
     requireCount("turn id", turnId);
     const handle = this.#live();
+    // The core would take it for another id, modulo 2³².
+    if (turnId > maxTurnId) return false;
     const deleted = this.#host.call(() => this.#host.native.deleteTurn(handle, turnId));
+    if (deleted) this.#names.clear();
     if (deleted && this.#journal.through) {
       this.#record(() => deleteRecord(turnId));
       // The records still hold the text: a snapshot replaces them.
@@ -398,10 +405,11 @@ export class Session {
   }
 
   #record(data: () => string): void {
-    if (!this.#journal.through) return;
+    // A callback may have erased or closed the session under the call: erased stays erased, and there is nothing to snapshot.
+    if (!this.#journal.through || this.#closed === "deleted") return;
     this.#kept(() => {
       this.#journal.write(data());
-      if (this.#journal.wantsSnapshot)
+      if (this.#journal.wantsSnapshot && this.#handle !== 0)
         this.#journal.saveSnapshot(guard(() => this.#host.native.sessionSnapshot(this.#handle)));
     });
   }
@@ -468,7 +476,7 @@ export class Session {
     try {
       for (const record of records) replay(native, session, record, model);
     } catch (error) {
-      guard(() => native.sessionClose(session));
+      release(() => native.sessionClose(session));
       throw error;
     }
     this.#handle = session;
@@ -482,7 +490,7 @@ export class Session {
     if (handle === 0) return;
     this.#handle = 0;
     this.#host.dismiss(this);
-    if (!this.#host.closed) guard(() => this.#host.native.sessionClose(handle));
+    if (!this.#host.closed) release(() => this.#host.native.sessionClose(handle));
   }
 
   #forgetDerived(): void {
@@ -561,7 +569,9 @@ class SessionNames implements Names {
 }
 
 /** Per-call options as the core reads them. */
-function callJson({ vector: _vector, timestamp: _timestamp, ...rest }: AssembleOptions): string {
+function callJson(options: AssembleOptions): string {
+  requireObject("options", options);
+  const { vector: _vector, timestamp: _timestamp, ...rest } = options;
   return optionsJson("options", rest);
 }
 

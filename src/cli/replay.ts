@@ -111,7 +111,7 @@ class Replay {
         }
       } catch (error) {
         if (!(error instanceof TrihorizonError)) throw error;
-        if (error.code === "INVALID_MESSAGE" && textOf(message.content).trim() === "") {
+        if (error.code === "INVALID_MESSAGE" && textOf(message).trim() === "") {
           this.#tally.skipped += 1;
           continue;
         }
@@ -127,7 +127,7 @@ class Replay {
   }
 
   async #turn(session: Session, message: AppendMessage, number: number, title: string): Promise<void> {
-    const text = textOf(message.content);
+    const text = textOf(message);
     const { id, name } = message;
     const started = performance.now();
     const turn = session.assemble(text, {

@@ -3,7 +3,7 @@ import { closeSync, fsync, fsyncSync, ftruncateSync, mkdirSync, openSync, rmSync
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { reason, storeError, TrihorizonError } from "../errors.js";
-import { refuseUnknown, requireCount, requireName } from "../require.js";
+import { refuseUnknown, requireCount, requireName, requireObject } from "../require.js";
 import type { Store, StoredSession, StoreRecord } from "../types.js";
 import { DirectoryLock } from "./lock.js";
 import { appendTo, headerLine, readLog, recordLine, rewriteLog } from "./log.js";
@@ -37,6 +37,7 @@ const maxLogs = 10_000;
  * ```
  */
 export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
+  requireObject("fileStore: options", options);
   const { snapshotEvery = 1000, ...unknown } = options;
   requireName("fileStore: directory", directory);
   refuseUnknown("fileStore", unknown);

@@ -175,7 +175,7 @@ pub const MODELLED: [Intent; 4] = [Intent::Explore, Intent::DrillDown, Intent::C
 pub const READ_TERMS: usize = 64;
 
 /// Share of `terms` that stand in `turn`.
-fn overlap(terms: &[u32], turn: Option<&crate::turn_log::Turn>) -> f32 {
+fn overlap(terms: &[u32], turn: Option<&Turn>) -> f32 {
     match turn {
         Some(turn) if !terms.is_empty() => terms.iter().filter(|term| turn.terms.contains(term)).count() as f32 / terms.len() as f32,
         _ => 0.0,

@@ -705,7 +705,8 @@ struct Snapshot<F, R> {
 
 impl Serialize for KnowledgeBase {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let rows = self.rows.as_ref().map(|rows| {
+        // Rows without a vector among them are not worth keeping, nor remembered by the copy.
+        let rows = self.rows.as_ref().filter(|_| self.iter().any(|fact| fact.embedded)).map(|rows| {
             let mut kept = Rows::new(rows.dim());
             let held = self.facts.iter().enumerate().filter(|(_, fact)| fact.is_some());
             held.for_each(|(at, _)| kept.push(rows.row(at)));

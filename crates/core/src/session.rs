@@ -365,7 +365,7 @@ impl Session {
         let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
         let pack = self.pack_for(&call.options.locale, content);
         workspace.text.read(content, &pack);
-        let thread = user.map_or(self.threads.all().len() as u32, |(_, thread, _)| thread);
+        let thread = user.map(|(_, thread, _)| thread).or_else(|| self.threads.active(0)).unwrap_or(self.threads.all().len() as u32);
         let speaker = user.map_or(0, |(_, _, speaker)| speaker);
         let scratch = self.scratch.iter().filter(|entry| Some(entry.turn) == user.map(|(id, ..)| id)).map(|entry| entry.ordinal).collect();
         let turn = Turn { scratch, thread, speaker, tokens, at: call.now, ..read_turn(Role::Assistant, content, &workspace.text, meta.entities.clone(), meta.id.clone()) };
@@ -471,6 +471,7 @@ impl Session {
             self.threads.remove(turn.id);
             self.coverage.remove(turn.id, said(&turn));
         }
+        self.log.rewind(id);
         self.threads.settle(&self.log);
         self.scratch.remove_after(id);
     }
@@ -620,7 +621,7 @@ impl Session {
         if self.log.is_empty() {
             return SimilaritySource::None;
         }
-        if embedded && self.log.dimensions() == vector.len() {
+        if embedded && self.log.is_embedded() {
             similarities.resize(self.log.len(), 0.0);
             similarity::dots(vector, self.log.vectors(), similarities);
             let identity = Calibration::default();
@@ -972,6 +973,11 @@ impl Session {
     /// turn.
     pub fn delete_turn(&mut self, id: u32) -> bool {
         let Some(turn) = self.log.remove(id) else { return false };
+        // A thread is named after its first turn: the name goes with it.
+        if self.threads.get(turn.thread).is_some_and(|thread| thread.turns.first() == Some(&id)) {
+            let name = self.threads.free_slug(&format!("thread-{}", turn.thread + 1));
+            self.threads.rename(turn.thread, name);
+        }
         self.threads.remove(id);
         self.threads.forget_lines(turn.thread, &turn.text);
         self.coverage.remove(id, said(&turn));

@@ -141,6 +141,13 @@ impl Threads {
         }
     }
 
+    /// Gives a thread another name.
+    pub fn rename(&mut self, thread: u32, slug: String) {
+        if let Some(thread) = self.get_mut(thread) {
+            thread.slug = slug;
+        }
+    }
+
     /// Drops lines of a thread's state that came from an erased turn (G-72).
     pub fn forget_lines(&mut self, thread: u32, text: &str) {
         if let Some(thread) = self.get_mut(thread) {

@@ -63,7 +63,7 @@ impl TokenCounter for Counter {
 }
 
 /// An upper estimate by script. Latin words cost a token for three letters, capitals and digits one for two and one,
-/// ideographs two, Cyrillic, Greek and the Semitic scripts one a letter, everything else its UTF-8 length, which no
+/// ideographs, Greek and the Semitic scripts two, Cyrillic one a letter, everything else its UTF-8 length, which no
 /// byte-level tokenizer exceeds.
 fn estimate(text: &str) -> u32 {
     let mut thirds = 0u64;
@@ -80,6 +80,7 @@ fn estimate(text: &str) -> u32 {
             Script::Digit | Script::Mark => 3,
             Script::Ideograph => 6,
             Script::Alphabet => 3,
+            Script::Abjad => 6,
             Script::Other => 3 * c.len_utf8() as u64,
         };
         last = script;
@@ -96,6 +97,7 @@ enum Script {
     Mark,
     Ideograph,
     Alphabet,
+    Abjad,
     Other,
 }
 
@@ -107,7 +109,8 @@ impl Script {
             '0'..='9' => Self::Digit,
             ' ' | '\n' | '\r' | '\t' => Self::Space,
             '!'..='~' => Self::Mark,
-            '\u{370}'..='\u{6FF}' => Self::Alphabet,
+            '\u{400}'..='\u{52F}' => Self::Alphabet,
+            '\u{370}'..='\u{3FF}' | '\u{530}'..='\u{6FF}' => Self::Abjad,
             '\u{3040}'..='\u{30FF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{3000}'..='\u{303F}' | '\u{FF00}'..='\u{FFEF}' => Self::Ideograph,
             _ => Self::Other,
         }
@@ -128,6 +131,8 @@ mod tests {
         "明日の会議の資料を送ってください。よろしくお願いします。",
         "내일 회의 자료를 보내 주세요. 감사합니다.",
         "मुझे कल की बैठक के लिए दस्तावेज़ भेजें।",
+        "שלום עולם, מה שלומך?",
+        "Καλημέρα κόσμε, τι κάνεις;",
         "أرسل لي تفاصيل الرحلة من فضلك",
         "ตั้งค่าเซิร์ฟเวอร์อย่างไร",
         "👩‍👩‍👧‍👦 🎉🎉 ok 🏳️‍🌈 ASCII ALLCAPS XKCD QWRTP",

@@ -184,6 +184,16 @@ impl TurnLog {
         Some(turn)
     }
 
+    /// Takes back the ids from `id` on, after their turns were removed from a copy of the log.
+    pub fn rewind(&mut self, id: u32) {
+        self.next = id.saturating_sub(1);
+    }
+
+    /// True when some turn has a vector.
+    pub fn is_embedded(&self) -> bool {
+        self.turns.iter().any(|turn| turn.embedded)
+    }
+
     fn forget(&mut self, turn: &Turn) {
         for term in &turn.terms {
             if let Some(count) = self.frequency.get_mut(term) {

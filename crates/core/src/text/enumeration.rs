@@ -216,7 +216,7 @@ fn inline_numbers(source: &str) -> Option<Enumeration> {
     while at < bytes.len() {
         let open = usize::from(bytes[at] == b'(');
         let boundary = at == 0 || bytes[at - 1].is_ascii_whitespace();
-        let digits = bytes[at + open..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let digits = bytes[at + open..].iter().take(3).take_while(|b| b.is_ascii_digit()).count();
         if boundary && (1..=2).contains(&digits) {
             let end = at + open + digits;
             let closed = bytes.get(end).is_some_and(|b| *b == b')' || (*b == b'.' && open == 0));
