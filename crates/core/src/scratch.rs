@@ -16,6 +16,7 @@ use crate::knowledge::stem;
 use crate::summary;
 use crate::tokens::TokenCounter;
 
+pub mod described;
 mod class;
 mod kind;
 pub mod structure;
@@ -160,6 +161,8 @@ pub struct ScratchEntry {
     pub provenance: String,
     /// Hashes of the words it can be asked for by: tool, arguments and keys, sorted.
     words: Vec<u32>,
+    /// Hashes of the words of its values, sorted.
+    content: Vec<u32>,
 }
 
 impl ScratchEntry {
@@ -173,6 +176,21 @@ impl ScratchEntry {
     /// Number of `words`, folded, that its tool, arguments, keys or name contain, whatever their ending.
     pub fn shared(&self, words: &[&str]) -> usize {
         self.shared_with(&Asked::of(words))
+    }
+
+    /// True when its tool, arguments, keys or values contain the word, folded, whatever its ending.
+    pub fn knows(&self, word: &str) -> bool {
+        let word = hash(stem(word));
+        self.words.binary_search(&word).is_ok() || self.holds_term(word)
+    }
+
+    /// True when one of its values contains the word, folded, whatever its ending.
+    pub fn holds(&self, word: &str) -> bool {
+        self.holds_term(hash(stem(word)))
+    }
+
+    fn holds_term(&self, word: u32) -> bool {
+        self.content.binary_search(&word).is_ok()
     }
 
     fn shared_with(&self, asked: &Asked) -> usize {
@@ -219,7 +237,7 @@ impl ScratchBuffer {
     }
 
     /// The entries, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &ScratchEntry> + ExactSizeIterator {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &ScratchEntry> + ExactSizeIterator + Clone {
         self.entries.iter()
     }
 
@@ -311,6 +329,7 @@ impl ScratchBuffer {
             referenced_by: Vec::new(),
             provenance: format!("sha256:{}", hex(&Sha256::digest(new.raw.as_bytes()))),
             words,
+            content: described::content(&new.raw),
             tool: new.tool,
             arguments: new.arguments,
             call_id: new.call_id,

@@ -8,7 +8,7 @@ use crate::config::{ThreadNames, Thresholds};
 use crate::headers::LONGEST;
 use crate::model::{self, Linear};
 use crate::references::{Reason, Reference, Target};
-use crate::text::{Class, PhraseKind, Text};
+use crate::text::{Class, Phrase, PhraseKind, Text};
 use crate::turn_log::{Role, TurnLog};
 
 /// How a turn was filed.
@@ -402,6 +402,11 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
     }
     if here.similarity > thresholds.join {
         return Decision { thread: active, event: ThreadEvent::Join, similarity: here.similarity, reason: Reason::SimilarThread };
+    }
+    // A turn without a subject of its own carries the thread on.
+    let outright = |p: &Phrase| matches!(p.kind, PhraseKind::Continue | PhraseKind::Clarify) && evidence.text.words().len() <= p.words.len() + 2;
+    if evidence.terms.is_empty() || evidence.text.phrases().iter().any(outright) {
+        return Decision { thread: active, event: ThreadEvent::Stay, similarity: here.similarity, reason: Reason::DependsOnLog };
     }
     let leaves = said(PhraseKind::Digress) && here.overlap == 0.0 && here.similarity < thresholds.stay && !evidence.terms.is_empty();
     if leaves || new.probability(&features) > model::threshold("thread.new") {

@@ -37,11 +37,13 @@ pub enum Shape {
     Turn,
     /// "do it again", "same for".
     Action,
+    /// "my flight", "our plan".
+    Own,
 }
 
 impl Shape {
     /// All shapes.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::It,
         Self::They,
         Self::Person,
@@ -56,6 +58,7 @@ impl Shape {
         Self::Ordinal,
         Self::Turn,
         Self::Action,
+        Self::Own,
     ];
 }
 
@@ -92,16 +95,100 @@ pub fn detect_referential_expressions(source: &str, text: &Text) -> Vec<Candidat
 }
 
 fn candidate(source: &str, text: &Text, at: usize) -> Option<Candidate> {
-    action(text, at)
+    // Most words open no expression.
+    const OPENS: Class = Class::REFERRING
+        .or(Class::DEFINITE)
+        .or(Class::INDEFINITE)
+        .or(Class::POSSESSIVE_FIRST)
+        .or(Class::POSSESSIVE_SECOND)
+        .or(Class::WH)
+        .or(Class::PREPOSITION)
+        .or(Class::CONJUNCTION)
+        .or(Class::ONE)
+        .or(Class::OTHER)
+        .or(Class::SAME)
+        .or(Class::SUCH)
+        .or(Class::PAIR)
+        .or(Class::LATTER)
+        .or(Class::LAST)
+        .or(Class::ORDINAL)
+        .or(Class::CARDINAL)
+        .or(Class::PLACE)
+        .or(Class::TIME)
+        .or(Class::LABEL);
+    let word = text.words()[at];
+    let again = || text.words().get(at + 1).is_some_and(|next| next.class.has(Class::AGAIN));
+    let opens = word.class.has(OPENS) || word.tag == Tag::Number || word.end == word.start + 1;
+    if !opens && !again() && !text.phrases().iter().any(|phrase| phrase.words.start == at) {
+        return None;
+    }
+    reported(text, at)
+        .or_else(|| action(text, at))
         .or_else(|| turn(text, at))
         .or_else(|| ordinal(source, text, at))
         .or_else(|| noun_phrase(text, at))
         .or_else(|| pronoun(text, at))
 }
 
-/// "do it again", "same for": the phrase itself; "again" after a verb of doing.
+/// "what you said about it", "what I've asked", "what you just did", "the way you did".
+fn reported(text: &Text, at: usize) -> Option<Candidate> {
+    let words = text.words();
+    if !words[at].class.has(Class::WH.or(Class::DEFINITE).or(Class::CONJUNCTION).or(Class::PREPOSITION)) {
+        return None;
+    }
+    let way = words[at].class.has(Class::DEFINITE) && words.get(at + 1).is_some_and(|_| text.folded(at + 1) == "way");
+    if !(text.folded(at) == "what" || way || words[at].class.has(Class::CONJUNCTION.or(Class::PREPOSITION)) && matches!(text.folded(at), "like" | "as")) {
+        return None;
+    }
+    let subject = at + 1 + usize::from(way);
+    if !words.get(subject)?.class.has(Class::FIRST.or(Class::SECOND)) || words[subject].gap.has(Gap::STOP) {
+        return None;
+    }
+    let verb = told_end(text, subject)?;
+    let done = matches!(text.folded(verb - 1), "did" | "done");
+    let told = words[verb - 1].class.has(Class::SAID) || matches!(words[verb - 1].tag, Tag::Past);
+    (done || told && !way).then(|| Candidate { words: at..verb, head: None, shape: if done { Shape::Action } else { Shape::Turn }, selector: None })
+}
+
+/// End of "you said", "I've just asked", "she sent" that begins at a subject: after its verb of the past or of saying.
+fn told_end(text: &Text, subject: usize) -> Option<usize> {
+    const BETWEEN: Class = Class::AUXILIARY.or(Class::FILLER).or(Class::STOP).or(Class::EARLIER);
+    let words = text.words();
+    let mut at = subject + 1;
+    while at < subject + 4 {
+        let word = words.get(at).filter(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
+        if word.class.has(Class::SAID) || word.tag == Tag::Past || matches!(text.folded(at), "did" | "done") && !words.get(at + 1).is_some_and(|next| next.class.has(Class::NEGATION)) {
+            return Some(at + 1);
+        }
+        if !(word.class.has(BETWEEN) || word.tag == Tag::Adverb) || matches!(text.folded(at), "would" | "could" | "should" | "can" | "will" | "might" | "must" | "may") {
+            return None;
+        }
+        at += 1;
+    }
+    None
+}
+
+/// "the option you gave", "the steps that you just listed": the clause belongs to the phrase that ends at `end`.
+fn with_clause(text: &Text, end: usize) -> usize {
+    let words = text.words();
+    let joined = |at: usize| words.get(at).filter(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)));
+    let relative = usize::from(joined(end).is_some_and(|w| w.class.has(Class::FAR.or(Class::WH))));
+    let subject = end + relative;
+    if !joined(subject).is_some_and(|w| w.class.has(Class::FIRST.or(Class::SECOND).or(Class::PERSON).or(Class::THEY))) {
+        return end;
+    }
+    let Some(told) = told_end(text, subject) else { return end };
+    told + usize::from(joined(told).is_some_and(|w| w.class.has(Class::EARLIER)))
+}
+
+/// "do it again", "same for": the phrase itself; "check again": a verb and "again".
 fn action(text: &Text, at: usize) -> Option<Candidate> {
-    let phrase = text.phrase_at(at, PhraseKind::Action)?;
+    let again = text.words().get(at + 1).is_some_and(|w| w.class.has(Class::AGAIN) && !w.gap.has(Gap::STOP.or(Gap::PAUSE)));
+    let clarifies = || text.phrases().iter().any(|p| p.kind == PhraseKind::Clarify && p.words.contains(&at));
+    if again && !clarifies() && (text.words()[at].tag == Tag::Verb || text.words()[at].class.has(Class::VERBAL)) {
+        return Some(Candidate { words: at..at + 2, head: None, shape: Shape::Action, selector: None });
+    }
+    let phrase = text.phrases().iter().find(|p| p.kind == PhraseKind::Action && p.words.start == at)?;
     let first = text.words()[at];
     let opens = first.opens() || first.gap.has(Gap::PAUSE) || at <= 3;
     (opens || phrase.words.len() > 2).then(|| Candidate { words: phrase.words.clone(), head: None, shape: Shape::Action, selector: None })
@@ -120,48 +207,88 @@ fn turn(text: &Text, at: usize) -> Option<Candidate> {
         let end = phrase_end(text, at + 1);
         let head = end.checked_sub(1).filter(|head| *head > at)?;
         let counted = words[at + 1..=head].iter().any(|w| w.class.has(Class::ORDINAL.or(Class::LAST).or(Class::EARLIER).or(Class::SAME)));
+        let about = words[head].class.has(Class::SPEECH) && said_noun(text, head) && words.get(end).is_some_and(|next| !next.gap.has(Gap::STOP.or(Gap::PAUSE)) && matches!(text.folded(end), "about" | "on" | "regarding" | "concerning"));
+        if about && word.class.has(Class::DEFINITE) {
+            return Some(Candidate { words: at..end, head: Some(head), shape: Shape::Turn, selector: selector(text, at..end) });
+        }
+        // "your suggestion from a couple of messages back"
+        let from = (end + 1..words.len().min(end + 3)).find_map(|from| turns_ago(text, from));
+        if let Some((end, count)) = from.filter(|_| owner && words[head].class.has(Class::SPEECH) && words[end].class.has(Class::PREPOSITION)) {
+            return Some(Candidate { words: at..end, head: Some(head), shape: Shape::Turn, selector: Some(Selector::TurnsAgo(count)) });
+        }
         if words[head].class.has(Class::SPEECH) && (owner && (counted || word.class.has(Class::POSSESSIVE_SECOND)) || counted && spoken(text, head)) {
             return Some(Candidate { words: at..end, head: Some(head), shape: Shape::Turn, selector: selector(text, at..end) });
         }
     }
-    // "two messages ago", "3 turns ago"
-    let ago = words.get(at + 2).filter(|_| word.value > 0 && word.class.has(Class::CARDINAL) || word.tag == Tag::Number)?;
-    (words[at + 1].class.has(Class::SPEECH) && text.folded(at + 2) == "ago" && !ago.gap.has(Gap::STOP))
-        .then(|| Candidate { words: at..at + 3, head: Some(at + 1), shape: Shape::Turn, selector: Some(Selector::TurnsAgo(u32::from(word.value.unsigned_abs()))) })
+    let (end, count) = turns_ago(text, at)?;
+    Some(Candidate { words: at..end, head: Some(end - 2), shape: Shape::Turn, selector: Some(Selector::TurnsAgo(count)) })
+}
+
+/// "two messages ago", "3 turns back", "a couple of answers ago": where it ends and how many.
+fn turns_ago(text: &Text, at: usize) -> Option<(usize, u32)> {
+    let words = text.words();
+    let word = words.get(at)?;
+    if !(word.value > 0 && word.class.has(Class::CARDINAL) || word.tag == Tag::Number) {
+        return None;
+    }
+    let noun = at + 1 + usize::from(words.get(at + 1).is_some_and(|_| text.folded(at + 1) == "of"));
+    let ago = words.get(noun + 1).filter(|ago| !ago.gap.has(Gap::STOP))?;
+    let turns = words[noun].class.has(Class::SPEECH) || matches!(text.folded(noun), "turn" | "turns" | "prompt" | "prompts");
+    (turns && (matches!(text.folded(noun + 1), "ago" | "back") || ago.class.has(Class::EARLIER))).then(|| (noun + 2, u32::from(word.value.unsigned_abs())))
 }
 
 /// A noun of speech that is about this conversation: messages, answers, questions, not "the last point of the essay".
 fn spoken(text: &Text, head: usize) -> bool {
-    matches!(text.stem(&text.words()[head]), "message" | "messages" | "answer" | "answers" | "question" | "questions" | "reply" | "replies" | "response" | "responses")
-        && !text.words().get(head + 1).is_some_and(|next| next.class.has(Class::PREPOSITION))
+    said_noun(text, head) && !text.words().get(head + 1).is_some_and(|next| next.class.has(Class::PREPOSITION))
+}
+
+fn said_noun(text: &Text, head: usize) -> bool {
+    matches!(text.folded(head), "message" | "messages" | "answer" | "answers" | "question" | "questions" | "reply" | "replies" | "response" | "responses")
 }
 
 /// Positions: "the second one", "option B", "#3", "both", "the latter".
 fn ordinal(source: &str, text: &Text, at: usize) -> Option<Candidate> {
     let (words, selector) = super::ordinal::find(source, text, at)?;
+    let words = words.start..with_clause(text, words.end);
     let head = words.clone().rev().find(|i| matches!(text.words()[*i].tag, Tag::Noun) && *i > words.start && text.words()[*i].value == 0);
     Some(Candidate { words, head, shape: Shape::Ordinal, selector: Some(selector) })
 }
 
 /// Definite and demonstrative phrases, possessives, "such a …", "the same …".
 fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
+    const DETERMINER: Class = Class::NEAR.or(Class::FAR).or(Class::DEFINITE).or(Class::POSSESSIVE_THIRD).or(Class::POSSESSIVE_FIRST).or(Class::OTHER).or(Class::SUCH);
     let words = text.words();
     let word = words[at];
+    if !word.class.has(DETERMINER) {
+        return None;
+    }
     let end = phrase_end(text, at + 1);
     let noun = (at + 1..end).rev().find(|i| words[*i].tag == Tag::Noun || words[*i].tag == Tag::Gerund);
-    let with = |shape| Some(Candidate { words: at..end, head: noun, shape, selector: None });
+    let selector = whole(text, at, end);
+    let with = |shape| Some(Candidate { words: at..with_clause(text, end), head: noun, shape, selector: selector.clone() });
     let one = |i: usize| words.get(i).is_some_and(|w| w.class.has(Class::ONE) && !w.gap.has(Gap::STOP));
     if word.class.has(Class::NEAR.or(Class::FAR)) {
         if one(at + 1) {
             return Some(Candidate { words: at..at + 2, head: None, shape: Shape::One, selector: None });
         }
-        // "that" before a clause is a conjunction; the model sees what follows and decides.
-        return if noun.is_some() && !clause_follows(text, at) { with(Shape::DemonstrativeNoun) } else { None };
+        if noun.is_none() && selector.is_some() {
+            return with(Shape::Demonstrative);
+        }
+        return if noun.is_some_and(|noun| agrees(text, at, noun)) && !conjunction(text, at) && !verb_follows(text, at, end) { with(Shape::DemonstrativeNoun) } else { None };
+    }
+    if word.class.has(Class::OTHER) && one(at + 1) {
+        return Some(Candidate { words: at..at + 2, head: None, shape: Shape::One, selector: None });
+    }
+    if word.class.has(Class::POSSESSIVE_FIRST) && noun.is_some() {
+        return with(Shape::Own);
     }
     if word.class.has(Class::POSSESSIVE_THIRD) && end > at + 1 {
         return Some(Candidate { words: at..at + 1, head: noun, shape: Shape::Possessive, selector: None });
     }
     if word.class.has(Class::DEFINITE) {
+        if let Some(end) = described_one(text, at) {
+            return Some(Candidate { words: at..end, head: None, shape: Shape::One, selector: None });
+        }
         let same = words.get(at + 1).is_some_and(|w| w.class.has(Class::SAME));
         let other = words.get(at + 1).is_some_and(|w| w.class.has(Class::OTHER));
         return match noun {
@@ -198,13 +325,84 @@ fn pronoun(text: &Text, at: usize) -> Option<Candidate> {
     } else if word.class.has(Class::PLACE.or(Class::TIME)) {
         Shape::PlaceTime
     } else if word.class.has(Class::ONE) && word.tag != Tag::Number && (at == 0 || !words[at - 1].class.has(Class::CARDINAL) || word.gap.has(Gap::STOP)) {
+        if counts_noun(text, at) {
+            return None;
+        }
         Shape::One
-    } else if word.class.has(Class::OTHER) {
+    } else if word.class.has(Class::OTHER) && text.folded(at) != "else" {
         Shape::One
     } else {
         return None;
     };
+    if shape == Shape::Demonstrative && conjunction(text, at) || formula(text, at, shape) {
+        return None;
+    }
     Some(Candidate { words: at..at + 1, head: None, shape, selector: None })
+}
+
+/// "that's all", "that is it", "got it": said in dialogues about nothing in particular.
+fn formula(text: &Text, at: usize, shape: Shape) -> bool {
+    let words = text.words();
+    match shape {
+        Shape::Demonstrative => words.get(at + 1).is_some_and(|w| w.class.has(Class::BE)) && words.get(at + 2).is_some_and(|_| matches!(text.folded(at + 2), "all" | "it" | "enough" | "everything")),
+        Shape::It => at >= 1 && text.folded(at - 1) == "got" && words.get(at + 1).is_none_or(|w| w.gap.has(Gap::STOP.or(Gap::PAUSE))) || at >= 2 && words[at - 1].class.has(Class::BE) && words[at - 2].class.has(Class::FAR),
+        _ => false,
+    }
+}
+
+/// "one last thing", "one way": a number before its noun, not a pro-form.
+fn counts_noun(text: &Text, at: usize) -> bool {
+    let next = text.words().get(at + 1).filter(|next| !next.gap.has(Gap::STOP.or(Gap::PAUSE)));
+    let anyone = at > 0 && text.words()[at - 1].class.has(Class::AUXILIARY) && next.is_some_and(|next| next.tag == Tag::Verb);
+    text.folded(at) == "one" && (anyone || at > 0 && text.folded(at - 1) == "by") || text.folded(at) == "one" && next.is_some_and(|next| matches!(next.tag, Tag::Noun | Tag::Adjective) && !next.class.has(Class::BE.or(Class::AUXILIARY).or(Class::PREPOSITION)) || next.class.has(Class::LAST) || text.folded(at + 1) == "by")
+}
+
+/// "the red one", "the Oslo to Bergen one", "the round the clock one": up to its pro-form, if that comes before any verb.
+fn described_one(text: &Text, at: usize) -> Option<usize> {
+    const LONGEST: usize = 6;
+    const CLOSED: Class = Class::BE.or(Class::AUXILIARY).or(Class::WH).or(Class::FIRST).or(Class::SECOND).or(Class::REFERRING).or(Class::CONJUNCTION).or(Class::SUBORDINATOR).or(Class::NEGATION);
+    let words = text.words();
+    for i in at + 1..words.len().min(at + LONGEST + 1) {
+        let word = words[i];
+        if word.gap.has(Gap::STOP.or(Gap::PAUSE)) && !hyphenated(text, i) || matches!(word.tag, Tag::Verb) {
+            return None;
+        }
+        if word.class.has(Class::ONE) {
+            let number = counts_noun(text, i);
+            return (!number).then_some(i + 1);
+        }
+        if word.class.has(CLOSED) && !(word.class.has(Class::PREPOSITION) && i > at + 1) {
+            return None;
+        }
+    }
+    None
+}
+
+/// "the two flights", "those two", "all three": as many as a list has.
+fn whole(text: &Text, at: usize, end: usize) -> Option<Selector> {
+    let counted = text.words()[at + 1..end.max(at + 1)].iter().take(2).find(|word| word.class.has(Class::CARDINAL) && word.value > 1)?;
+    Some(Selector::All(counted.value as u32))
+}
+
+/// "this" and "that" go with one thing, "these" and "those" with several; names of no number go with both.
+fn agrees(text: &Text, at: usize, noun: usize) -> bool {
+    let plural = matches!(text.folded(at), "these" | "those");
+    plural || !is_plural(text, noun) || text.words()[noun].capital
+}
+
+/// A noun in the plural, by its form.
+pub(super) fn is_plural(text: &Text, noun: usize) -> bool {
+    let folded = text.folded(noun);
+    folded.len() > 3 && folded.ends_with('s') && !folded.ends_with("ss") && !folded.ends_with("us") && !folded.ends_with("is") && !folded.ends_with("news")
+}
+
+/// "does that apply to", "can this work": the word after the demonstrative is the verb of the question.
+fn verb_follows(text: &Text, at: usize, end: usize) -> bool {
+    let words = text.words();
+    let asked = at > 0 && !words[at].gap.has(Gap::STOP) && words[at - 1].class.has(Class::AUXILIARY);
+    let after = words.get(end).filter(|w| !w.gap.has(Gap::STOP));
+    let object = after.is_none_or(|w| w.class.has(Class::PREPOSITION.or(Class::DEFINITE).or(Class::INDEFINITE).or(Class::REFERRING)) && text.folded(end) != "of");
+    asked && end == at + 2 && object
 }
 
 /// End of the noun phrase whose words begin at `start`, just after its determiner.
@@ -235,7 +433,7 @@ pub(super) fn phrase_end(text: &Text, start: usize) -> usize {
         }
         let modifies = word.class.has(MODIFIER);
         let next_nominal = words.get(end + 1).is_some_and(|n| matches!(n.tag, Tag::Noun | Tag::Adjective) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)) && !n.class.has(CLOSED));
-        let fits = match word.tag {
+        let fits = hyphenated(text, end) && end > start || match word.tag {
             Tag::Noun | Tag::Adjective | Tag::Number => !word.class.has(CLOSED) || modifies,
             Tag::Gerund | Tag::Past => next_nominal && end == start || word.tag == Tag::Gerund && end == start,
             Tag::Adverb => next_nominal && end == start,
@@ -256,16 +454,38 @@ fn asked_about(text: &Text, start: usize) -> bool {
     text.words()[start.saturating_sub(4)..start].iter().any(|word| word.class.has(Class::AUXILIARY))
 }
 
-fn hyphenated(text: &Text, at: usize) -> bool {
-    at > 0 && text.words()[at].start == text.words()[at - 1].end + 1 && !text.words()[at].gap.has(Gap::STOP)
+/// Joined to the word before by a hyphen.
+pub(super) fn hyphenated(text: &Text, at: usize) -> bool {
+    let words = text.words();
+    at > 0 && words.get(at).is_some_and(|word| word.start == words[at - 1].end + 1 && word.gap.has(Gap::PAUSE))
 }
 
-/// "that" + subject + verb: "I think that plants need light".
-fn clause_follows(text: &Text, at: usize) -> bool {
+/// "that" as conjunction or relative pronoun: "I think that plants need light", "a book that sells", "the film that you saw".
+pub(super) fn conjunction(text: &Text, at: usize) -> bool {
+    const SUBJECT: Class = Class::FIRST.or(Class::SECOND).or(Class::IT).or(Class::THEY).or(Class::PERSON).or(Class::DEFINITE).or(Class::INDEFINITE).or(Class::POSSESSIVE_FIRST).or(Class::POSSESSIVE_SECOND).or(Class::POSSESSIVE_THIRD).or(Class::PLACE);
     let words = text.words();
-    let said = at > 0 && !words[at].gap.has(Gap::STOP) && words[at - 1].class.has(Class::SAYING);
-    let plural_or_subject = words.get(at + 1).is_some_and(|w| w.class.has(Class::FIRST.or(Class::SECOND).or(Class::REFERRING).or(Class::DEFINITE).or(Class::INDEFINITE)));
-    plural_or_subject || (said && words[at].class.has(Class::FAR) && words[at + 1..].iter().take(4).any(|w| w.tag == Tag::Verb || w.class.has(Class::BE.or(Class::AUXILIARY).or(Class::VERBAL))))
+    let word = words[at];
+    if !word.class.has(Class::FAR) || at == 0 || word.gap.has(Gap::STOP.or(Gap::PAUSE)) || !matches!(text.folded(at), "that" | "thats") {
+        return false;
+    }
+    let before = words[at - 1];
+    let Some(next) = words.get(at + 1).filter(|next| !next.gap.has(Gap::STOP.or(Gap::PAUSE))) else { return false };
+    if before.class.has(Class::PREPOSITION.or(Class::BE).or(Class::AUXILIARY).or(Class::CONJUNCTION).or(Class::WH)) && !before.class.has(Class::SAYING) {
+        return false;
+    }
+    if next.class.has(SUBJECT) || next.class.has(Class::NEAR.or(Class::FAR)) {
+        return true;
+    }
+    let verbal = |i: usize| words.get(i).is_some_and(|w| matches!(w.tag, Tag::Verb | Tag::Past) || w.class.has(Class::BE.or(Class::AUXILIARY).or(Class::VERBAL)));
+    let determined = at >= 2 && words[at - 2].class.has(Class::DEFINITE.or(Class::INDEFINITE));
+    let nominal = (matches!(before.tag, Tag::Noun | Tag::Adjective | Tag::Number) || before.class.has(Class::ONE.or(Class::INDEFINITE))) && (determined || !before.class.has(Class::VERBAL.or(Class::REQUEST)));
+    if nominal && (verbal(at + 1) || next.tag == Tag::Adverb && verbal(at + 2)) {
+        return true;
+    }
+    let several = (at + 1..phrase_end(text, at + 1)).any(|i| words[i].tag == Tag::Noun && is_plural(text, i) && !words[i].capital);
+    let said = before.class.has(Class::SAYING.or(Class::SAID).or(Class::EVALUATIVE)) || nominal;
+    let clause = (at + 2..words.len().min(at + 8)).take_while(|i| !words[*i].gap.has(Gap::STOP)).any(verbal);
+    nominal && several || said && clause && (several || next.capital || matches!(next.tag, Tag::Gerund) || next.class.has(Class::SUBORDINATOR.or(Class::WH)))
 }
 
 #[cfg(test)]
@@ -304,11 +524,58 @@ mod tests {
         assert_eq!(only("how long is the old movie in minutes"), ("the old movie".into(), Shape::Definite));
         assert_eq!(only("your last answer was wrong"), ("your last answer".into(), Shape::Turn));
         assert_eq!(only("two messages ago"), ("two messages ago".into(), Shape::Turn));
+        assert_eq!(only("your advice from a couple of messages back"), ("your advice from a couple of messages back".into(), Shape::Turn));
+        assert_eq!(only("the answer about rent"), ("the answer".into(), Shape::Turn));
     }
 
     #[test]
     fn a_complementiser_is_not_a_demonstrative_phrase() {
         assert!(found("I think that plants need light").iter().all(|(_, shape)| *shape != Shape::DemonstrativeNoun));
+    }
+
+    #[test]
+    fn conjunctions_relatives_and_demonstratives() {
+        let that = |source: &str| {
+            let mut text = Text::default();
+            text.read(source, &Pack::of("en"));
+            let at = (0..text.words().len()).find(|at| text.folded(*at) == "that").unwrap();
+            conjunction(&text, at)
+        };
+        for source in ["I think that plants need light", "she said that it works", "a script that sorts files", "something that lasts", "the film that you saw", "I believe that Rome fell"] {
+            assert!(that(source), "{source}");
+        }
+        for source in ["explain that", "I like that one", "what about that bug", "is that right", "I believe that claim is wrong", "does that apply to rentals", "tell me more about that"] {
+            assert!(!that(source), "{source}");
+        }
+    }
+
+    #[test]
+    fn clauses_about_what_was_said_belong_to_their_phrase() {
+        assert_eq!(only("the last option you gave"), ("the last option you gave".into(), Shape::Ordinal));
+        assert_eq!(only("the tents you mentioned earlier"), ("the tents you mentioned earlier".into(), Shape::Definite));
+        assert_eq!(only("those steps that you just listed"), ("those steps that you just listed".into(), Shape::DemonstrativeNoun));
+        assert_eq!(only("what I've asked before"), ("what I've asked".into(), Shape::Turn));
+        assert_eq!(only("scratch what you just did"), ("what you just did".into(), Shape::Action));
+        assert_eq!(only("your first reply"), ("your first reply".into(), Shape::Turn));
+    }
+
+    #[test]
+    fn pro_forms() {
+        assert_eq!(only("the Oslo to Bergen one"), ("the Oslo to Bergen one".into(), Shape::One));
+        assert_eq!(only("which one"), ("one".into(), Shape::One));
+        assert_eq!(only("the cheapest one"), ("the cheapest one".into(), Shape::One));
+        assert_eq!(only("the other two"), ("the other two".into(), Shape::One));
+        assert_eq!(only("cancel my flight"), ("my flight".into(), Shape::Own));
+        assert_eq!(only("show me another one"), ("another one".into(), Shape::One));
+        for source in ["one last thing", "one by one", "can one grow figs indoors", "what else", "that's all", "got it!"] {
+            assert!(found(source).is_empty(), "{source}: {:?}", found(source));
+        }
+    }
+
+    #[test]
+    fn verbs_after_a_demonstrative_are_not_its_noun() {
+        assert_eq!(only("does that apply to rentals"), ("that".into(), Shape::Demonstrative));
+        assert_eq!(only("would that idiom offend"), ("that idiom".into(), Shape::DemonstrativeNoun));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! What is known of a candidate expression, in numbers with names.
 
-use super::candidates::{Candidate, Shape};
-use super::resolve::Context;
-use crate::text::{Class, Gap, PhraseKind, Tag};
+use super::candidates::{Candidate, Shape, is_plural};
+use super::scene::{Mention, Scene};
+use crate::text::{Class, Gap, PhraseKind, Tag, Text, Word};
 use crate::turn_log::Role;
 
 /// Names of the numbers in [`candidate_features`]; the weights in `packs/model.json` use them.
-pub const CANDIDATE_FEATURES: [&str; 62] = [
+pub const CANDIDATE_FEATURES: [&str; 106] = [
     "shape.it",
     "shape.they",
     "shape.person",
@@ -21,6 +21,7 @@ pub const CANDIDATE_FEATURES: [&str; 62] = [
     "shape.ordinal",
     "shape.turn",
     "shape.action",
+    "shape.own",
     "opens",
     "ends",
     "words",
@@ -30,7 +31,8 @@ pub const CANDIDATE_FEATURES: [&str; 62] = [
     "prev.preposition",
     "prev.saying",
     "prev.be",
-    "prev.noun",
+    "prev.auxiliary",
+    "prev.indefinite",
     "next.be",
     "next.auxiliary",
     "next.verb",
@@ -40,44 +42,208 @@ pub const CANDIDATE_FEATURES: [&str; 62] = [
     "next.relative",
     "idiom",
     "pleonastic",
+    "extraposed",
+    "existential",
+    "superlative",
     "local.nouns",
-    "local.indefinite",
+    "local.antecedents",
+    "local.antecedents-in-sentence",
     "local.plural",
     "local.name",
-    "local.human",
     "local.same-head",
+    "local.content",
+    "local.it-singular",
+    "local.they-plural",
+    "local.person-human",
+    "local.possessive-noun",
+    "local.demonstrative-clause",
+    "chain.described",
+    "chain.pronoun",
+    "chain.same-words",
+    "chain.nested",
+    "chain.nested-in-position",
+    "chain.pronoun-after-described",
+    "chain.pronoun-after-position",
     "head.known",
     "head.recency",
     "head.last-answer",
     "head.last-user",
+    "head.everywhere",
     "head.generic",
     "head.human",
     "head.unique",
     "head.speech",
     "head.item",
     "head.tool",
+    "scratch.holds",
     "head.capital",
     "head.none",
+    "head.plural",
     "phrase.length",
     "phrase.modifiers-known",
+    "phrase.modifiers-new",
     "phrase.earlier",
     "phrase.same-other",
+    "phrase.told",
     "definite.known",
     "definite.postmodified",
     "definite.generic",
+    "definite.unique",
+    "definite.plural",
+    "definite.plural-known",
+    "definite.together",
+    "definite.of-known",
+    "definite.of-new",
+    "definite.new",
+    "near.time",
+    "near.copula",
+    "own.last-answer",
+    "one.modified",
+    "one.which",
+    "ordinal.fits",
+    "ordinal.alone",
+    "turn.main-clause",
+    "place.ends",
+    "then.opens",
     "far",
     "plural-demonstrative",
     "log.question",
+    "log.short",
+    "turn.known",
+    "turn.request",
     "similarity.last",
+    "similarity.best",
 ];
 
 /// Words before a candidate that are searched for an antecedent inside the turn.
 const LOOK_BACK: usize = 40;
 
-/// The numbers of one candidate, each in [0, 1] or near it. Cost: linear in the words before it and a look at the last
-/// turns for its head.
-pub fn candidate_features(candidate: &Candidate, context: &Context<'_>) -> [f32; CANDIDATE_FEATURES.len()] {
-    let text = context.text;
+/// What the words before a candidate offer as antecedents inside the turn.
+#[derive(Default)]
+struct Before {
+    nouns: u32,
+    /// Nouns a pronoun could stand for: not asked about, not of speech or time, not governing the pronoun.
+    antecedents: u32,
+    antecedents_in_sentence: u32,
+    content: u32,
+    plural: bool,
+    singular: bool,
+    name: bool,
+    human: bool,
+    same_head: bool,
+    verb: bool,
+}
+
+impl Before {
+    fn read(text: &Text, start: usize, head: Option<Word>) -> Self {
+        let words = text.words();
+        let sentence = words[start].sentence;
+        let mut seen = Self::default();
+        // What stands further back in a long turn is no antecedent of a pronoun.
+        for at in start.saturating_sub(LOOK_BACK)..start {
+            let word = &words[at];
+            seen.human |= word.class.has(Class::HUMAN);
+            seen.same_head |= head.is_some_and(|head| head.term == word.term);
+            seen.verb |= matches!(word.tag, Tag::Verb | Tag::Past) || word.class.has(Class::BE.or(Class::AUXILIARY));
+            if !word.is_content() {
+                continue;
+            }
+            seen.content += 1;
+            seen.name |= word.capital && !word.opens();
+            if word.tag != Tag::Noun || word.class.has(Class::REQUEST) {
+                continue;
+            }
+            seen.nouns += 1;
+            let article = at.checked_sub(1).map(|i| words[i]);
+            let further = at.checked_sub(2).map(|i| words[i]);
+            let asked = article.is_some_and(|a| a.class.has(Class::WH)) || further.is_some_and(|f| f.class.has(Class::WH)) && !article.is_some_and(|a| a.class.has(Class::DEFINITE.or(Class::BE).or(Class::AUXILIARY)));
+            let governs = at + 2 == start && words[at + 1].class.has(Class::PREPOSITION);
+            if asked || governs || word.class.has(Class::SPEECH.or(Class::UNIQUE).or(Class::ITEM)) {
+                continue;
+            }
+            let plural = is_plural(text, at);
+            let head_noun = !words.get(at + 1).is_some_and(|next| next.tag == Tag::Noun && next.is_content() && !next.gap.has(Gap::STOP.or(Gap::PAUSE)));
+            seen.antecedents += 1;
+            seen.antecedents_in_sentence += u32::from(word.sentence == sentence);
+            seen.plural |= plural;
+            seen.singular |= !plural && head_noun;
+        }
+        seen
+    }
+}
+
+/// What earlier expressions of the turn a candidate may only repeat.
+#[derive(Default)]
+struct Chain {
+    described: bool,
+    /// A position, or a pro-form with words of its own.
+    position: bool,
+    pronoun: bool,
+    same_words: bool,
+    /// It stands in the phrase that follows another: "the second tip for *the garden*".
+    nested: bool,
+    nested_in_position: bool,
+}
+
+impl Chain {
+    fn read(candidate: &Candidate, earlier: &[Candidate], scene: &Scene<'_>) -> Self {
+        let text = scene.context.text;
+        let mut seen = Self::default();
+        for other in earlier {
+            let pronoun = is_pronoun(other.shape);
+            let known = || other.head.is_some_and(|head| scene.knows(head));
+            seen.pronoun |= pronoun;
+            seen.position |= matches!(other.shape, Shape::Ordinal) || other.shape == Shape::One && other.words.len() > 1;
+            seen.described |= matches!(other.shape, Shape::Ordinal | Shape::DemonstrativeNoun | Shape::One) || matches!(other.shape, Shape::Definite | Shape::Own) && known();
+            seen.same_words |= pronoun && other.words.len() == candidate.words.len() && text.folded(other.words.start) == text.folded(candidate.words.start);
+        }
+        let start = candidate.words.start;
+        if let Some(outer) = earlier.last().filter(|outer| start > 0 && outer.words.end + 1 == start && text.words()[start - 1].class.has(Class::PREPOSITION)) {
+            seen.nested = true;
+            seen.nested_in_position = matches!(outer.shape, Shape::Ordinal | Shape::One | Shape::Turn | Shape::Action);
+        }
+        seen
+    }
+}
+
+const fn is_pronoun(shape: Shape) -> bool {
+    matches!(shape, Shape::It | Shape::They | Shape::Person | Shape::Possessive | Shape::Demonstrative)
+}
+
+/// What of a candidate's words the log knows.
+#[derive(Default)]
+struct Known {
+    mention: Option<Mention>,
+    /// Share of the words beside the head that the log knows; 0 when there are none.
+    modifiers: f32,
+    modifiers_new: bool,
+    /// All words stand in one turn: the one that mentions the head last, or for no head any modifier.
+    together: bool,
+}
+
+impl Known {
+    fn read(candidate: &Candidate, scene: &Scene<'_>) -> Self {
+        let words = scene.context.text.words();
+        let head = candidate.head.map(|at| words[at]).filter(|w| w.is_content() || w.class.has(Class::GENERIC.or(Class::ITEM)));
+        let mention = head.and_then(|w| scene.context.last_mention(w.term));
+        let terms = mention.map(|m| &scene.context.log.turns()[m.position].terms);
+        let (mut all, mut known, mut together) = (0u32, 0u32, 0u32);
+        for at in candidate.words.clone().filter(|at| Some(*at) != candidate.head) {
+            let word = words[at];
+            if word.is_content() && word.tag != Tag::Function {
+                all += 1;
+                known += u32::from(scene.knows(at));
+                together += u32::from(terms.is_some_and(|terms| terms.contains(&word.term)));
+            }
+        }
+        Self { mention, modifiers: known as f32 / all.max(1) as f32, modifiers_new: known < all, together: mention.is_some() && together == all }
+    }
+}
+
+/// The numbers of one candidate, each in [0, 1] or near it; `earlier` are the candidates before it. Cost: linear in the
+/// words before it and a look at the last turns for its head.
+pub(super) fn candidate_features(candidate: &Candidate, earlier: &[Candidate], scene: &Scene<'_>) -> [f32; CANDIDATE_FEATURES.len()] {
+    let text = scene.context.text;
     let words = text.words();
     let Candidate { words: range, head, shape, .. } = candidate;
     let (start, end) = (range.start, range.end);
@@ -89,26 +255,30 @@ pub fn candidate_features(candidate: &Candidate, context: &Context<'_>) -> [f32;
     let prev_is = |class: Class| flag(previous.is_some_and(|w| w.class.has(class)));
     let next_is = |class: Class| flag(next.is_some_and(|w| w.class.has(class)));
 
-    // What stands further back in a long turn is no antecedent of a pronoun.
-    let before = &words[start.saturating_sub(LOOK_BACK)..start];
-    let nouns = before.iter().filter(|w| w.tag == Tag::Noun && w.is_content() && !w.class.has(Class::REQUEST)).count();
-    let local_plural = before.iter().any(|w| w.tag == Tag::Noun && w.is_content() && text.stem(w).ends_with('s'));
-    let local_name = before.iter().any(|w| w.capital && w.is_content() && !w.opens());
-
     let head_word = head.map(|at| words[at]);
-    let head_is = |class: Class| flag(head_word.is_some_and(|w| w.class.has(class)));
-    let mention = head_word.filter(|w| w.is_content() || w.class.has(Class::GENERIC.or(Class::ITEM))).and_then(|w| context.last_mention(w.term));
-    let known = flag(mention.is_some());
+    let last_word = words[end - 1];
+    let head_is = |class: Class| head_word.is_some_and(|w| w.class.has(class));
+    let before = Before::read(text, start, head_word);
+    let chain = Chain::read(candidate, earlier, scene);
+    let found = Known::read(candidate, scene);
+    let mention = found.mention;
+    let known = mention.is_some();
     let recency = mention.map_or(0.0, |m| 0.5f32.powf(m.distance as f32 / 4.0));
-    let modifiers: Vec<u32> = range.clone().filter(|at| Some(*at) != *head && words[*at].is_content()).map(|at| words[at].term).collect();
-    let modifiers_known = if modifiers.is_empty() { 0.0 } else { modifiers.iter().filter(|term| context.last_mention(**term).is_some()).count() as f32 / modifiers.len() as f32 };
-    let local_head = head_word.is_some_and(|h| before.iter().any(|w| w.term == h.term));
+    let everywhere = head_word.filter(|_| known).map_or(0.0, |w| scene.context.log.frequency(w.term) as f32 / scene.context.log.len().max(1) as f32);
+    let last_answer = mention.is_some_and(|m| m.distance <= 2 && m.role == Role::Assistant);
 
     let definite = matches!(shape, Shape::Definite | Shape::DefiniteBare);
+    let pronoun = is_pronoun(*shape);
+    let plural = head.is_some_and(|at| is_plural(text, at));
     let of = next.is_some_and(|_| text.folded(end) == "of");
     let relative = next.is_some_and(|w| w.class.has(Class::WH.or(Class::FAR)) || w.class.has(Class::FIRST.or(Class::SECOND)) && head.is_some());
     let preposition = next.is_some_and(|w| w.class.has(Class::PREPOSITION));
+    let modified = (definite && preposition).then(|| complement(text, end)).flatten();
+    let modifier_known = modified.is_some_and(|at| scene.knows(at));
     let idiom = (start.saturating_sub(6)..end).any(|at| text.phrase_at(at, PhraseKind::Idiom).is_some_and(|p| start < p.words.end));
+    let superlative = range.clone().any(|at| is_superlative(text, at));
+    let unique = head_is(Class::UNIQUE) || head.is_none() && *shape == Shape::DefiniteBare && last_word.class.has(Class::UNIQUE);
+    let one = *shape == Shape::One;
 
     let mut features = [0.0; CANDIDATE_FEATURES.len()];
     features[Shape::ALL.iter().position(|s| s == shape).unwrap_or(0)] = 1.0;
@@ -122,7 +292,8 @@ pub fn candidate_features(candidate: &Candidate, context: &Context<'_>) -> [f32;
         prev_is(Class::PREPOSITION),
         prev_is(Class::SAYING),
         prev_is(Class::BE),
-        flag(previous.is_some_and(|w| w.tag == Tag::Noun)),
+        prev_is(Class::AUXILIARY),
+        prev_is(Class::INDEFINITE),
         next_is(Class::BE),
         next_is(Class::AUXILIARY),
         flag(next.is_some_and(|w| w.tag == Tag::Verb)),
@@ -131,44 +302,118 @@ pub fn candidate_features(candidate: &Candidate, context: &Context<'_>) -> [f32;
         flag(of),
         flag(relative),
         flag(idiom),
-        flag(*shape == Shape::It && pleonastic(context, start)),
-        nouns.min(4) as f32 / 4.0,
-        flag(before.iter().zip(before.iter().skip(1)).any(|(a, n)| a.class.has(Class::INDEFINITE) && matches!(n.tag, Tag::Noun | Tag::Adjective))),
-        flag(local_plural),
-        flag(local_name),
-        flag(before.iter().any(|w| w.class.has(Class::HUMAN))),
-        flag(local_head),
-        known,
+        flag(*shape == Shape::It && pleonastic(text, start)),
+        flag(*shape == Shape::It && extraposed(text, start)),
+        flag(*shape == Shape::PlaceTime && existential(text, start)),
+        flag(superlative),
+        before.nouns.min(4) as f32 / 4.0,
+        before.antecedents.min(4) as f32 / 4.0,
+        before.antecedents_in_sentence.min(3) as f32 / 3.0,
+        flag(before.plural),
+        flag(before.name),
+        flag(before.same_head),
+        before.content.min(8) as f32 / 8.0,
+        flag(*shape == Shape::It && before.singular),
+        flag(*shape == Shape::They && before.plural),
+        flag(*shape == Shape::Person && (before.human || before.name)),
+        flag(*shape == Shape::Possessive && before.nouns > 0),
+        flag(*shape == Shape::Demonstrative && before.verb && before.nouns > 0),
+        flag(chain.described),
+        flag(chain.pronoun),
+        flag(chain.same_words),
+        flag(chain.nested),
+        flag(chain.nested_in_position),
+        flag(pronoun && chain.described),
+        flag(pronoun && chain.position),
+        flag(known),
         recency,
-        flag(mention.is_some_and(|m| m.distance <= 2 && m.role == Role::Assistant)),
+        flag(last_answer),
         flag(mention.is_some_and(|m| m.distance <= 2 && m.role == Role::User)),
-        head_is(Class::GENERIC),
-        head_is(Class::HUMAN),
-        head_is(Class::UNIQUE),
-        head_is(Class::SPEECH),
-        head_is(Class::ITEM),
-        head_is(Class::TOOL),
+        everywhere,
+        flag(head_is(Class::GENERIC)),
+        flag(head_is(Class::HUMAN)),
+        flag(unique),
+        flag(head_is(Class::SPEECH)),
+        flag(head_is(Class::ITEM)),
+        flag(head_is(Class::TOOL)),
+        flag(!pronoun && range.clone().any(|at| scene.context.scratch_holds(at))),
         flag(range.clone().any(|at| words[at].capital && at > start)),
         flag(head.is_none()),
+        flag(plural),
         range.len() as f32 / 4.0,
-        modifiers_known,
+        found.modifiers,
+        flag(found.modifiers_new),
         flag(range.clone().any(|at| words[at].class.has(Class::EARLIER))),
         flag(range.clone().any(|at| words[at].class.has(Class::SAME.or(Class::OTHER)))),
-        if definite { known } else { 0.0 },
+        flag(*shape != Shape::Turn && range.clone().any(|at| at > start && words[at].class.has(Class::FIRST.or(Class::SECOND)))),
+        flag(definite && known),
         flag(definite && (of || relative || preposition)),
-        if definite { head_is(Class::GENERIC) } else { 0.0 },
+        flag(definite && head_is(Class::GENERIC)),
+        flag(definite && unique),
+        flag(definite && plural),
+        flag(definite && plural && known),
+        flag(definite && found.together),
+        flag(modified.is_some() && modifier_known),
+        flag(modified.is_some() && !modifier_known),
+        flag(definite && !known && found.modifiers == 0.0),
+        flag(matches!(shape, Shape::DemonstrativeNoun) && unique && first.class.has(Class::NEAR)),
+        flag(*shape == Shape::Demonstrative && first.class.has(Class::NEAR) && next.is_some_and(|w| w.class.has(Class::BE)) && words.get(end + 1).is_some_and(|w| w.class.has(Class::INDEFINITE.or(Class::POSSESSIVE_FIRST)))),
+        flag(*shape == Shape::Own && last_answer),
+        flag(one && range.len() > 1),
+        flag(one && previous.is_some_and(|w| w.class.has(Class::WH))),
+        flag(candidate.selector.as_ref().is_some_and(|selector| scene.context.some_list_has(selector))),
+        flag(*shape == Shape::Ordinal && candidate.selector.as_ref().is_some_and(|selector| !scene.context.some_list_has(selector))),
+        flag(*shape == Shape::Turn && first.opens() && !first.class.has(Class::WH)),
+        flag(*shape == Shape::PlaceTime && end == words.len()),
+        flag(*shape == Shape::PlaceTime && first.class.has(Class::TIME) && first.opens()),
         flag(first.class.has(Class::FAR)),
         flag(matches!(text.folded(start), "these" | "those")),
-        flag(context.log.last(Role::Assistant).is_some_and(|turn| turn.question)),
-        context.similarity_last().max(0.0),
+        flag(scene.context.log.last(Role::Assistant).is_some_and(|turn| turn.question)),
+        1.0 / scene.context.log.len().max(1) as f32,
+        scene.share_known(range.clone()),
+        flag(words[0].class.has(Class::REQUEST)),
+        scene.context.similarity_last().max(0.0),
+        scene.most_similar.max(0.0),
     ];
     features[Shape::ALL.len()..].copy_from_slice(&rest);
     features
 }
 
+/// The noun that a preposition after the phrase brings: "the price of the *boat*".
+fn complement(text: &Text, preposition: usize) -> Option<usize> {
+    let words = text.words();
+    (preposition + 1..words.len().min(preposition + 5)).take_while(|at| !words[*at].gap.has(Gap::STOP.or(Gap::PAUSE))).find(|at| words[*at].is_content() && matches!(words[*at].tag, Tag::Noun | Tag::Gerund | Tag::Adjective))
+}
+
+/// "best", "cheapest", "most": one of all, which needs no antecedent.
+fn is_superlative(text: &Text, at: usize) -> bool {
+    let folded = text.folded(at);
+    matches!(folded, "most" | "least" | "best" | "worst" | "top" | "only" | "main") || folded.len() > 5 && folded.ends_with("est") && text.words()[at].tag != Tag::Verb
+}
+
+/// "there is", "are there any": nothing is meant by "there".
+fn existential(text: &Text, at: usize) -> bool {
+    let words = text.words();
+    let be = |i: usize| words.get(i).is_some_and(|w| w.class.has(Class::BE) && !w.gap.has(Gap::STOP));
+    let negated = at >= 2 && words[at - 1].class.has(Class::NEGATION) && words[at - 2].class.has(Class::BE);
+    words[at].class.has(Class::PLACE) && text.folded(at) == "there" && (be(at + 1) || words.get(at + 1).is_some_and(|w| w.class.has(Class::AUXILIARY)) || (at > 0 && words[at - 1].class.has(Class::BE) || negated) && at + 1 < words.len())
+}
+
+/// "is it expensive to …", "what does it mean to …", "how long does it take to …": "it" stands for what comes after "to".
+fn extraposed(text: &Text, at: usize) -> bool {
+    let words = text.words();
+    let be = words.get(at + 1).is_some_and(|w| w.class.has(Class::BE.or(Class::AUXILIARY))) || at > 0 && words[at - 1].class.has(Class::BE.or(Class::AUXILIARY)) || at > 0 && words[at - 1].class.has(Class::SAYING);
+    let inside = (at + 1..words.len().min(at + 9)).take_while(|i| !words[*i].gap.has(Gap::STOP.or(Gap::PAUSE)) && !words[*i].class.has(Class::REFERRING.or(Class::FIRST)));
+    let Some(to) = inside.clone().find(|i| text.folded(*i) == "to" && words.get(i + 1).is_some_and(|w| w.tag == Tag::Verb || w.class.has(Class::VERBAL.or(Class::BE).or(Class::AUXILIARY)))) else {
+        return inside.clone().any(|i| matches!(text.folded(i), "take" | "takes" | "took") && i <= at + 2);
+    };
+    let before_to = &words[at + 1..to];
+    be && before_to.iter().any(|w| matches!(w.tag, Tag::Adjective) || w.class.has(Class::EVALUATIVE)) || before_to.iter().enumerate().any(|(i, _)| matches!(text.folded(at + 1 + i), "mean" | "means" | "take" | "takes" | "cost" | "costs" | "help" | "helps"))
+}
+
 /// "it is important to …", "is it safe to …", "it rains", "it takes two hours to …": nothing is meant by "it".
-fn pleonastic(context: &Context<'_>, at: usize) -> bool {
-    let words = context.text.words();
+pub(super) fn pleonastic(text: &Text, at: usize) -> bool {
+    let words = text.words();
     let before = at.checked_sub(1).map(|i| words[i]);
     let inverted = before.is_some_and(|w| w.class.has(Class::BE.or(Class::AUXILIARY)));
     let window = &words[at + 1..words.len().min(at + 7)];

@@ -8,9 +8,10 @@ mod candidates;
 mod features;
 mod ordinal;
 mod resolve;
+mod scene;
 
 pub use candidates::{Candidate, Shape, detect_referential_expressions};
-pub use features::{CANDIDATE_FEATURES, candidate_features};
+pub use features::CANDIDATE_FEATURES;
 pub use ordinal::Selector;
 pub use resolve::{Context, TARGET_FEATURES, inspect, resolve_references};
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::candidates::phrase_end;
+use super::candidates::{hyphenated, phrase_end};
 use crate::text::{Class, Gap, Tag, Text};
 
 /// Which members of a list, or which turn, an expression selects.
@@ -48,6 +48,21 @@ impl Selector {
     }
 }
 
+impl Selector {
+    /// True when a list of `n` whose first item carries label `first` has the members; as [`Selector::positions`], but free.
+    pub(super) fn fits(&self, n: u32, first: u32) -> bool {
+        match self {
+            Self::At(positions) => positions.iter().all(|at| (1..=n).contains(at)),
+            Self::Label(at) => (first..first + n).contains(at),
+            Self::FromEnd(k) | Self::First(k) | Self::Last(k) => (1..=n).contains(k),
+            Self::Pair => n == 2,
+            Self::All(k) => n == *k,
+            Self::Middle => n >= 3 && n % 2 == 1,
+            Self::TurnsAgo(_) | Self::Previous => false,
+        }
+    }
+}
+
 /// The selector of a phrase already found, such as "your second answer" or "my last question".
 pub(super) fn selector(text: &Text, words: Range<usize>) -> Option<Selector> {
     text.words()[words].iter().find_map(|word| {
@@ -75,12 +90,23 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     if word.tag == Tag::Number && source[..word.start as usize].ends_with('#') && word.value > 0 {
         return Some((at..at + 1, Selector::Label(word.value as u32)));
     }
+    if let Some(found) = bare_label(source, text, at).or_else(|| numerals(source, text, at)) {
+        return Some(found);
+    }
     if word.class.has(Class::PAIR) && !coordination(text, at) {
         let end = pair_end(text, at);
         return Some((at..end, Selector::Pair));
     }
+    if text.folded(at) == "all" && let Some(n) = words.get(at + 1).filter(|n| n.class.has(Class::CARDINAL) && n.value > 1 && !n.gap.has(Gap::STOP)) {
+        let noun = (at + 2..phrase_end(text, at + 2)).rev().find(|i| words[*i].tag == Tag::Noun);
+        return Some((at..noun.map_or(at + 2, |noun| noun + 1), Selector::All(n.value as u32)));
+    }
+    if word.class.is_empty() && word.tag != Tag::Number && !matches!(text.folded(at), "penultimate" | "middle") {
+        return None;
+    }
     let determined = word.class.has(Class::DEFINITE.or(Class::NEAR).or(Class::FAR).or(Class::POSSESSIVE_SECOND));
-    let start = at + usize::from(determined);
+    let another = word.class.has(Class::INDEFINITE) && matches!(text.folded(at), "a");
+    let start = at + usize::from(determined || another);
     let first = words.get(start).filter(|w| start == at || !w.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
     if first.class.has(Class::LATTER) {
         let end = if words.get(start + 1).is_some_and(|w| w.tag == Tag::Noun && !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && w.class.has(Class::ITEM.or(Class::ONE))) { start + 2 } else { start + 1 };
@@ -93,10 +119,16 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     let noun = (after..end).rev().find(|i| words[*i].tag == Tag::Noun);
     // "first of all", "second world war", "the 5th of May", "the last time"
     let listed = noun.is_some_and(|n| words[n].class.has(Class::ITEM.or(Class::ONE).or(Class::TOOL).or(Class::GENERIC)));
+    let listed = listed || next.is_some_and(|n| n.class.has(Class::ONE) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)));
     let proper = (after..end).any(|i| words[i].capital);
-    let dated = next.is_some_and(|n| n.class.has(Class::PREPOSITION) && text.folded(after) == "of");
-    let named = noun.is_some_and(|n| words[n].class.has(Class::UNIQUE) || matches!(text.folded(n), "time" | "century" | "grade" | "floor" | "birthday" | "anniversary" | "half" | "world" | "place" | "thing"));
-    if proper || dated || named || (bare && !listed && !(start == 0 && end == words.len())) {
+    let of = next.is_some_and(|_| end == after && text.folded(after) == "of");
+    let members = of && words.get(after + 1).is_some_and(|n| n.class.has(Class::DEFINITE.or(Class::REFERRING).or(Class::POSSESSIVE_SECOND)));
+    let dated = of && !members || first.tag == Tag::Number && noun.is_none() && at > 0 && text.folded(at - 1) == "on";
+    let joined = hyphenated(text, after) && after == start + 1;
+    let end = if members { phrase_end(text, after + 2).max(after + 2) } else { end };
+    let named = noun.is_some_and(|n| words[n].class.has(Class::UNIQUE) || matches!(text.folded(n), "time" | "century" | "grade" | "floor" | "birthday" | "anniversary" | "half" | "world" | "thing" | "quarter" | "episode" | "season") || text.folded(n) == "place" && (at.saturating_sub(2)..at).any(|i| text.folded(i) == "in"));
+    let fraction = another && !(end == after && next.is_none_or(|n| n.gap.has(Gap::STOP.or(Gap::PAUSE)))) && !words.get(after).is_some_and(|n| n.class.has(Class::ONE));
+    if proper || dated || named || joined || fraction || (bare && !listed && !(start == 0 && end == words.len())) {
         return None;
     }
     Some((at..end.max(after), selector))
@@ -163,9 +195,9 @@ fn several(text: &Text, start: usize) -> (usize, Selector) {
 /// "option B", "number 5", "step 2", "items 2 and 4".
 fn labelled(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
     let words = text.words();
-    let next = words.get(at + 1).filter(|w| !w.gap.has(Gap::STOP))?;
+    let next = words.get(at + 1).filter(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
     let written = &source[next.start as usize..next.end as usize];
-    let letter = written.len() == 1 && written.bytes().all(|b| b.is_ascii_uppercase());
+    let letter = written.len() == 1 && written.bytes().all(|b| b.is_ascii_uppercase() && b != b'I') && text.folded(at) != "no";
     let number = next.value > 0 && (next.tag == Tag::Number && written.bytes().all(|b| b.is_ascii_digit()) || next.class.has(Class::CARDINAL));
     if letter {
         return Some((at..at + 2, Selector::Label(u32::from(written.as_bytes()[0] - b'A' + 1))));
@@ -173,17 +205,55 @@ fn labelled(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
     if !number || next.value > 100 {
         return None;
     }
-    let mut chosen = vec![next.value as u32];
-    let mut end = at + 2;
-    while let (Some(joint), Some(more)) = (words.get(end), words.get(end + 1)) {
-        if !joint.class.has(Class::CONJUNCTION) || more.value <= 0 || more.gap.has(Gap::STOP) || more.tag != Tag::Number && !more.class.has(Class::CARDINAL) {
-            break;
-        }
-        chosen.push(more.value as u32);
-        end += 2;
-    }
+    let (chosen, end) = series(text, at + 1);
     let selector = if chosen.len() == 1 { Selector::Label(chosen[0]) } else { Selector::At(chosen) };
     Some((at..end, selector))
+}
+
+/// "4 and 5", "2, 3 or 6", "one through three" from word `at` on, which is a number: the numbers and where they end.
+fn series(text: &Text, at: usize) -> (Vec<u32>, usize) {
+    let words = text.words();
+    let number = |i: usize| words.get(i).filter(|w| w.value > 0 && w.value <= 100 && !w.gap.has(Gap::STOP) && (w.tag == Tag::Number || w.class.has(Class::CARDINAL))).map(|w| w.value as u32);
+    let mut chosen = vec![words[at].value as u32];
+    let mut end = at + 1;
+    loop {
+        let through = words.get(end).is_some_and(|_| matches!(text.folded(end), "through" | "thru"));
+        let joint = usize::from(through || words.get(end).is_some_and(|w| w.class.has(Class::CONJUNCTION)));
+        let listed = joint > 0 || words.get(end).is_some_and(|w| w.gap.has(Gap::PAUSE));
+        let Some(next) = number(end + joint).filter(|_| listed) else { return (chosen, end) };
+        if through && let Some(from) = chosen.last().copied().filter(|from| *from < next) {
+            chosen.extend(from + 1..next);
+        }
+        chosen.push(next);
+        end += joint + 1;
+    }
+}
+
+/// "4 and 5", "either 2 or 5", "one through three" with nothing counted after them.
+fn numerals(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
+    const UNITS: Class = Class::PREPOSITION.or(Class::CARDINAL);
+    let words = text.words();
+    let start = at + usize::from(matches!(text.folded(at), "either" | "both" | "neither"));
+    let first = words.get(start).filter(|w| w.value > 0 && w.value <= 30 && (w.tag == Tag::Number || w.class.has(Class::CARDINAL)))?;
+    let plain = |at: usize| words[at].tag != Tag::Number || source[words[at].start as usize..words[at].end as usize].bytes().all(|b| b.is_ascii_digit());
+    let measured = at > 0 && !words[at].gap.has(Gap::STOP) && words[at - 1].class.has(UNITS) && !matches!(text.folded(at - 1), "for" | "about" | "on" | "with" | "like");
+    if measured || !plain(start) || source[..first.start as usize].ends_with(['$', '€', '£']) {
+        return None;
+    }
+    let (chosen, end) = series(text, start);
+    let counted = words.get(end).is_some_and(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && (matches!(w.tag, Tag::Noun | Tag::Adjective | Tag::Number) || text.folded(end) == "of" || w.gap == Gap::JOINED));
+    let symbol = source[words[end - 1].end as usize..].starts_with(['%', '°', ':', '/']) || source[first.start as usize..words[end - 1].end as usize].contains([':', '/']);
+    (chosen.len() > 1 && !counted && !symbol && plain(end - 1)).then(|| (at..end, Selector::At(chosen)))
+}
+
+/// "and what about B", "D please": a letter that stands alone.
+fn bare_label(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
+    let words = text.words();
+    let word = words[at];
+    let letter = source[word.start as usize..word.end as usize].bytes().next().filter(|b| word.end == word.start + 1 && (b'B'..=b'H').contains(b))?;
+    let alone = |i: usize| words.get(i).is_none_or(|w| w.gap.has(Gap::STOP.or(Gap::PAUSE)) || w.class.has(Class::BE.or(Class::AUXILIARY).or(Class::INTERJECTION)));
+    let placed = word.opens() || at > 0 && (word.gap.has(Gap::PAUSE) || words[at - 1].class.has(Class::PREPOSITION.or(Class::DEFINITE)) || words[at - 1].tag == Tag::Verb);
+    (placed && alone(at + 1)).then(|| (at..at + 1, Selector::Label(u32::from(letter - b'A' + 1))))
 }
 
 /// "both A and B" names its own members.
@@ -231,6 +301,15 @@ mod tests {
             ("is the latter cheaper", "the latter", Selector::FromEnd(1)),
             ("do both ways work", "both ways", Selector::Pair),
             ("the 7th", "the 7th", Selector::At(vec![7])),
+            ("3 and 6 worry me", "3 and 6", Selector::At(vec![3, 6])),
+            ("has either 2 or 4 worked", "either 2 or 4", Selector::At(vec![2, 4])),
+            ("one through three are done", "one through three", Selector::At(vec![1, 2, 3])),
+            ("what are numbers 6 and 7", "numbers 6 and 7", Selector::At(vec![6, 7])),
+            ("and what about B, then", "B", Selector::Label(2)),
+            ("are all three open", "all three", Selector::All(3)),
+            ("is the last of those places open", "the last of those places", Selector::FromEnd(1)),
+            ("first one on the packing list", "first one", Selector::At(vec![1])),
+            ("is there a third?", "a third", Selector::At(vec![3])),
         ] {
             assert_eq!(select(source), Some((text.to_owned(), selector)), "{source}");
         }
@@ -238,7 +317,7 @@ mod tests {
 
     #[test]
     fn ordinals_that_count_something_else() {
-        for source in ["the first time I saw snow", "the Second World War", "the 5th of May", "in the 21st century", "first, boil water", "both cats and dogs"] {
+        for source in ["the first time I saw snow", "the Second World War", "the 5th of May", "in the 21st century", "first, boil water", "both cats and dogs", "No, I just asked", "second-hand shops", "on the 5th", "5 and 6 people", "costs $5 or 6", "a third of it", "in the first place"] {
             assert_eq!(select(source), None, "{source}");
         }
     }
