@@ -49,7 +49,10 @@ struct Function {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::parse(r#"{"locale":"en"}"#)?;
-    println!("{}", json!({ "reference": CANDIDATE_FEATURES.to_vec(), "target": TARGET_FEATURES.to_vec(), "dependence": DEPENDENCE_FEATURES.to_vec(), "thread": THREAD_FEATURES.to_vec(), "intent": INTENT_FEATURES.to_vec() }));
+    println!(
+        "{}",
+        json!({ "reference": CANDIDATE_FEATURES.to_vec(), "target": TARGET_FEATURES.to_vec(), "dependence": DEPENDENCE_FEATURES.to_vec(), "thread": THREAD_FEATURES.to_vec(), "intent": INTENT_FEATURES.to_vec() })
+    );
     for line in std::io::stdin().lock().lines() {
         conversation(&serde_json::from_str(&line?)?, &options)?;
     }
@@ -81,7 +84,16 @@ fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std:
         }
         let meta = Meta {
             name: if message.role == MessageRole::Tool { message.name.clone() } else { None },
-            tool_calls: message.tool_calls.iter().flatten().map(|c| ToolCall { id: c.id.clone(), name: c.function.name.clone(), arguments: c.function.arguments.clone() }).collect(),
+            tool_calls: message
+                .tool_calls
+                .iter()
+                .flatten()
+                .map(|c| ToolCall {
+                    id: c.id.clone(),
+                    name: c.function.name.clone(),
+                    arguments: c.function.arguments.clone(),
+                })
+                .collect(),
             tool_call_id: message.tool_call_id.clone(),
             ..Meta::default()
         };

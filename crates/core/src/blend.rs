@@ -61,7 +61,12 @@ impl Blend {
         if weights.iter().all(|w| (0.0..=1.0).contains(w)) && (sum - 1.0).abs() <= 1e-6 {
             Ok(self)
         } else {
-            Err(Error::limit(Code::InvalidBlend, "blend", format!("P {} C {} E {} (sum {sum})", self.P, self.C, self.E), "weights in [0, 1] that sum to 1 ± 1e-6"))
+            Err(Error::limit(
+                Code::InvalidBlend,
+                "blend",
+                format!("P {} C {} E {} (sum {sum})", self.P, self.C, self.E),
+                "weights in [0, 1] that sum to 1 ± 1e-6",
+            ))
         }
     }
 
@@ -81,7 +86,9 @@ pub fn shares<const N: usize>(total: u32, weights: [f64; N]) -> [u32; N] {
     // The table's percentages are not exact in binary: 0.7 × 100 must not lose a unit to its last bit.
     let mut parts = exact.map(|e| (e + 1e-9).floor() as u32);
     let mut order: Vec<usize> = (0..N).filter(|i| weights[*i] > 0.0).collect();
-    order.sort_by(|a, b| (exact[*b] - f64::from(parts[*b])).total_cmp(&(exact[*a] - f64::from(parts[*a]))).then(a.cmp(b)));
+    order.sort_by(|a, b| {
+        (exact[*b] - f64::from(parts[*b])).total_cmp(&(exact[*a] - f64::from(parts[*a]))).then(a.cmp(b))
+    });
     let left = total.saturating_sub(parts.iter().sum()) as usize;
     for i in order.iter().cycle().take(left) {
         parts[*i] += 1;

@@ -177,7 +177,9 @@ pub const READ_TERMS: usize = 64;
 /// Share of `terms` that stand in `turn`.
 fn overlap(terms: &[u32], turn: Option<&Turn>) -> f32 {
     match turn {
-        Some(turn) if !terms.is_empty() => terms.iter().filter(|term| turn.terms.contains(term)).count() as f32 / terms.len() as f32,
+        Some(turn) if !terms.is_empty() => {
+            terms.iter().filter(|term| turn.terms.contains(term)).count() as f32 / terms.len() as f32
+        }
         _ => 0.0,
     }
 }
@@ -203,8 +205,11 @@ impl Form {
         let words = text.words();
         let finite = |w: &Word| w.tag == Tag::Verb || w.class.has(Class::BE.or(Class::AUXILIARY));
         let answer = log.turns().last().filter(|turn| turn.role == Role::Assistant);
-        let last_sentence = words.last().map_or(0, |last| words.iter().position(|w| w.sentence == last.sentence).unwrap_or(0));
-        let negated = |pair: &[Word]| pair[0].class.has(Class::BE.or(Class::AUXILIARY)) && pair[1].class.has(Class::NEGATION) && pair[0].opens();
+        let last_sentence =
+            words.last().map_or(0, |last| words.iter().position(|w| w.sentence == last.sentence).unwrap_or(0));
+        let negated = |pair: &[Word]| {
+            pair[0].class.has(Class::BE.or(Class::AUXILIARY)) && pair[1].class.has(Class::NEGATION) && pair[0].opens()
+        };
         Self {
             words: words.len(),
             finite: words.iter().any(finite),
@@ -212,7 +217,11 @@ impl Form {
             refused: answer.is_some_and(|turn| turn.refusal),
             last_sentence,
             negated_question: text.is_question() && words.windows(2).any(negated),
-            tag_question: text.is_question() && words.len() > 3 && words.last().is_some_and(|w| w.class.has(Class::EVALUATIVE.or(Class::INTERJECTION)) && w.gap.has(Gap::PAUSE)),
+            tag_question: text.is_question()
+                && words.len() > 3
+                && words
+                    .last()
+                    .is_some_and(|w| w.class.has(Class::EVALUATIVE.or(Class::INTERJECTION)) && w.gap.has(Gap::PAUSE)),
         }
     }
 }
@@ -269,7 +278,11 @@ pub const DEPENDENCE_FEATURES: [&str; 42] = [
 ];
 
 /// The numbers behind ellipsis and context dependence.
-pub fn dependence_features(input: &Input<'_>, references: &[Reference], terms: &[u32]) -> [f32; DEPENDENCE_FEATURES.len()] {
+pub fn dependence_features(
+    input: &Input<'_>,
+    references: &[Reference],
+    terms: &[u32],
+) -> [f32; DEPENDENCE_FEATURES.len()] {
     let flag = |holds: bool| f32::from(u8::from(holds));
     let (text, log) = (input.context.text, input.context.log);
     let words = text.words();
@@ -279,7 +292,11 @@ pub fn dependence_features(input: &Input<'_>, references: &[Reference], terms: &
     let leading = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 2));
     let any = |class: Class| flag(words.iter().any(|w| w.class.has(class)));
     let best = strongest(references, |_| true);
-    let unseen = if terms.is_empty() { 0.0 } else { terms.iter().filter(|t| log.frequency(**t) == 0).count() as f32 / terms.len() as f32 };
+    let unseen = if terms.is_empty() {
+        0.0
+    } else {
+        terms.iter().filter(|t| log.frequency(**t) == 0).count() as f32 / terms.len() as f32
+    };
     let last = &words[form.last_sentence..];
     let from = last.first().map_or(0, |w| w.start as usize);
     let content = last.iter().filter(|w| w.is_content()).count();
@@ -323,7 +340,11 @@ pub fn dependence_features(input: &Input<'_>, references: &[Reference], terms: &
         content.min(8) as f32 / 8.0,
         flag(text.is_question() || last.first().is_some_and(|w| w.class.has(Class::REQUEST.or(Class::WH)))),
         last.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count().min(3) as f32 / 3.0,
-        if content == 0 { 0.0 } else { last.iter().filter(|w| w.is_content() && log.frequency(w.term) == 0).count() as f32 / content as f32 },
+        if content == 0 {
+            0.0
+        } else {
+            last.iter().filter(|w| w.is_content() && log.frequency(w.term) == 0).count() as f32 / content as f32
+        },
         flag(last.iter().any(|w| w.tag == Tag::Verb || w.class.has(Class::BE.or(Class::AUXILIARY)))),
         flag(words.iter().any(|w| w.class.has(Class::INTERJECTION)) && !text.is_question()),
     ]
@@ -332,7 +353,13 @@ pub fn dependence_features(input: &Input<'_>, references: &[Reference], terms: &
 fn active_similarity(input: &Input<'_>) -> f32 {
     let Some(active) = input.threads.active(input.speaker) else { return 0.0 };
     let turns = input.context.log.turns();
-    input.calibrated.iter().zip(turns).filter(|(_, turn)| turn.thread == active && turn.role == Role::User).map(|(s, _)| *s).fold(0.0, f32::max)
+    input
+        .calibrated
+        .iter()
+        .zip(turns)
+        .filter(|(_, turn)| turn.thread == active && turn.role == Role::User)
+        .map(|(s, _)| *s)
+        .fold(0.0, f32::max)
 }
 
 fn similarity_to(input: &Input<'_>, role: Role) -> f32 {
@@ -341,7 +368,13 @@ fn similarity_to(input: &Input<'_>, role: Role) -> f32 {
 }
 
 /// The numbers behind the intent.
-pub fn intent_features(input: &Input<'_>, references: &[Reference], terms: &[u32], ellipsis: f32, thread: Decision) -> [f32; INTENT_FEATURES.len()] {
+pub fn intent_features(
+    input: &Input<'_>,
+    references: &[Reference],
+    terms: &[u32],
+    ellipsis: f32,
+    thread: Decision,
+) -> [f32; INTENT_FEATURES.len()] {
     let flag = |holds: bool| f32::from(u8::from(holds));
     let (text, log) = (input.context.text, input.context.log);
     let words = text.words();
@@ -353,7 +386,11 @@ pub fn intent_features(input: &Input<'_>, references: &[Reference], terms: &[u32
     let last_user = log.last(Role::User);
     let last_answer = log.last(Role::Assistant);
     let overlap_user = overlap(terms, last_user);
-    let unseen = if terms.is_empty() { 0.0 } else { terms.iter().filter(|t| log.frequency(**t) == 0).count() as f32 / terms.len() as f32 };
+    let unseen = if terms.is_empty() {
+        0.0
+    } else {
+        terms.iter().filter(|t| log.frequency(**t) == 0).count() as f32 / terms.len() as f32
+    };
     let short = form.words <= 6;
     let last = &words[form.last_sentence..];
     let from = last.first().map_or(0, |w| w.start as usize);
@@ -453,9 +490,12 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     let thread = file(input, &references, &terms, context_dependent, settings.thresholds);
     let (intent, confidence, reason) = decide(input, &references, &terms, ellipsis, thread);
     // Whatever goes back to what was said depends on it, however self-contained it looks.
-    let context_dependent = context_dependent || !empty && matches!(intent, Intent::DrillDown | Intent::Clarify | Intent::ToolReference);
+    let context_dependent =
+        context_dependent || !empty && matches!(intent, Intent::DrillDown | Intent::Clarify | Intent::ToolReference);
     let ellipsis = ellipsis > model::threshold("ellipsis");
-    let carries_over = (ellipsis || context_dependent && references.iter().all(|r| r.target.is_none())).then(|| carried(input)).flatten();
+    let carries_over = (ellipsis || context_dependent && references.iter().all(|r| r.target.is_none()))
+        .then(|| carried(input))
+        .flatten();
     let query = query(&references, carries_over, &terms, input.context.log);
     Classification {
         intent,
@@ -477,13 +517,33 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     }
 }
 
-fn file(input: &Input<'_>, references: &[Reference], terms: &[u32], dependent: bool, thresholds: Thresholds) -> Decision {
-    let evidence = Evidence { text: input.context.text, log: input.context.log, similarities: input.calibrated, references, terms, dependent, speaker: input.speaker };
+fn file(
+    input: &Input<'_>,
+    references: &[Reference],
+    terms: &[u32],
+    dependent: bool,
+    thresholds: Thresholds,
+) -> Decision {
+    let evidence = Evidence {
+        text: input.context.text,
+        log: input.context.log,
+        similarities: input.calibrated,
+        references,
+        terms,
+        dependent,
+        speaker: input.speaker,
+    };
     assign(input.threads, &evidence, thresholds)
 }
 
 /// The intent, its probability and the reason (G-10 … G-13, G-16, G-17, G-22).
-fn decide(input: &Input<'_>, references: &[Reference], terms: &[u32], ellipsis: f32, thread: Decision) -> (Intent, f32, Reason) {
+fn decide(
+    input: &Input<'_>,
+    references: &[Reference],
+    terms: &[u32],
+    ellipsis: f32,
+    thread: Decision,
+) -> (Intent, f32, Reason) {
     if references.iter().any(|r| matches!(r.target, Some(Target::Scratch(_)))) {
         return (Intent::ToolReference, references.iter().map(|r| r.confidence).fold(0.0, f32::max), Reason::ToolNamed);
     }
@@ -509,7 +569,7 @@ fn said_outright(text: &Text) -> Option<(Intent, Reason)> {
     let near = |kind: PhraseKind, around: usize| {
         text.phrases().iter().any(|p| p.kind == kind && p.words.start <= 3 && words.len() <= p.words.len() + around)
     };
-    if near(PhraseKind::Clarify, AROUND) || near(PhraseKind::Rephrase, 2) {
+    if near(PhraseKind::Clarify, AROUND) || near(PhraseKind::Rephrase, 2) || near(PhraseKind::ClarifyAlone, 0) {
         Some((Intent::Clarify, Reason::ClarifyAsked))
     } else if near(PhraseKind::Continue, 0) {
         Some((Intent::Continue, Reason::ContinueAsked))
@@ -550,9 +610,15 @@ fn carried(input: &Input<'_>) -> Option<u32> {
     }
     let log = input.context.log;
     let terms = content_terms(input.context.text, READ_TERMS);
-    let shared = |turn: &Turn| terms.iter().filter(|term| turn.terms.contains(term)).map(|term| log.idf(*term)).sum::<f32>();
+    let shared =
+        |turn: &Turn| terms.iter().filter(|term| turn.terms.contains(term)).map(|term| log.idf(*term)).sum::<f32>();
     // "what about X": the newest turn that named X, if one did.
-    let named = log.recent(NEAR).iter().map(|turn| (shared(turn), turn.id)).filter(|(share, _)| *share > 0.0).max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let named = log
+        .recent(NEAR)
+        .iter()
+        .map(|turn| (shared(turn), turn.id))
+        .filter(|(share, _)| *share > 0.0)
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     named.map(|(_, id)| id).or_else(|| log.last(Role::User).map(|turn| turn.id))
 }
 
@@ -562,8 +628,14 @@ const NEAR: usize = 12;
 /// "write me a guide about …": a verb of writing whose object is a piece of writing (G-51).
 fn document_request(text: &Text) -> bool {
     let words = text.words();
-    let Some(verb) = words.iter().position(|w| w.class.has(Class::WRITE) && (w.tag != Tag::Function)) else { return false };
-    words[verb + 1..].iter().take(8).take_while(|w| w.sentence == words[verb].sentence).any(|w| w.class.has(Class::DOCUMENT) && !w.class.has(Class::POSSESSIVE_SECOND))
+    let Some(verb) = words.iter().position(|w| w.class.has(Class::WRITE) && (w.tag != Tag::Function)) else {
+        return false;
+    };
+    words[verb + 1..]
+        .iter()
+        .take(8)
+        .take_while(|w| w.sentence == words[verb].sentence)
+        .any(|w| w.class.has(Class::DOCUMENT) && !w.class.has(Class::POSSESSIVE_SECOND))
 }
 
 /// The turn's own words, then those of what it points at or extends.
@@ -585,7 +657,7 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
         let Some(turn) = log.get(*id) else { continue };
         let mut lent: Vec<u32> = turn.terms.iter().copied().filter(|term| !all.contains(term)).collect();
         if turn.role == Role::Assistant {
-            lent.sort_by(|a, b| log.frequency(*b).cmp(&log.frequency(*a)));
+            lent.sort_by_key(|term| std::cmp::Reverse(log.frequency(*term)));
         }
         all.extend(lent.into_iter().take(LENT));
     }
@@ -627,7 +699,15 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
     let dependence = dependence_features(input, &references, &terms);
     let ellipsis = models().ellipsis.probability(&dependence);
     let dependent = models().context.probability(&dependence) > model::threshold("context");
-    let evidence = Evidence { text: input.context.text, log: input.context.log, similarities: input.calibrated, references: &references, terms: &terms, dependent, speaker: input.speaker };
+    let evidence = Evidence {
+        text: input.context.text,
+        log: input.context.log,
+        similarities: input.calibrated,
+        references: &references,
+        terms: &terms,
+        dependent,
+        speaker: input.speaker,
+    };
     let thread = file(input, &references, &terms, dependent, thresholds);
     Inspection {
         candidates: references::inspect(&input.context),

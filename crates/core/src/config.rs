@@ -380,7 +380,11 @@ fn half_life(value: f64) -> Result<()> {
 }
 
 fn thresholds(value: Thresholds) -> Result<()> {
-    for (name, threshold) in [("thresholds.join", value.join), ("thresholds.stay", value.stay), ("thresholds.minRelevance", value.min_relevance)] {
+    for (name, threshold) in [
+        ("thresholds.join", value.join),
+        ("thresholds.stay", value.stay),
+        ("thresholds.minRelevance", value.min_relevance),
+    ] {
         unit(name, threshold)?;
     }
     check(value.stay <= value.join, "thresholds.stay", value.stay, format!("at most thresholds.join ({})", value.join))
@@ -390,14 +394,23 @@ fn blend(value: &BlendOption) -> Result<()> {
     match value {
         BlendOption::All(blend) => blend.checked().map(drop),
         BlendOption::ByIntent(rows) => rows.iter().try_for_each(|(intent, blend)| {
-            check(Intent::ALL.iter().any(|known| known.name() == intent), "blend", intent, "keys P, C and E, or the five intents")?;
+            check(
+                Intent::ALL.iter().any(|known| known.name() == intent),
+                "blend",
+                intent,
+                "keys P, C and E, or the five intents",
+            )?;
             blend.checked().map(drop)
         }),
     }
 }
 
 fn locale(value: &str) -> Result<()> {
-    let fits = !value.is_empty() && value.len() <= 35 && value.split('-').all(|part| !part.is_empty() && part.len() <= 8 && part.bytes().all(|b| b.is_ascii_alphanumeric()));
+    let fits = !value.is_empty()
+        && value.len() <= 35
+        && value
+            .split('-')
+            .all(|part| !part.is_empty() && part.len() <= 8 && part.bytes().all(|b| b.is_ascii_alphanumeric()));
     check(fits, "locale", value, "a BCP 47 tag or \"auto\"")
 }
 
@@ -432,7 +445,14 @@ mod tests {
     fn unknown_keys_and_bad_values_are_refused_by_name() {
         assert!(Options::parse(r#"{"halflife":6}"#).unwrap_err().message.contains("halflife"));
         assert!(Options::parse(r#"{"scratch":{"max":6}}"#).unwrap_err().message.contains("max"));
-        for json in [r#"{"halfLife":0}"#, r#"{"ring":0}"#, r#"{"locale":"english please"}"#, r#"{"thresholds":{"join":0.4}}"#, r#"{"profile":"strict"}"#, r#"{"halfLife":null}"#] {
+        for json in [
+            r#"{"halfLife":0}"#,
+            r#"{"ring":0}"#,
+            r#"{"locale":"english please"}"#,
+            r#"{"thresholds":{"join":0.4}}"#,
+            r#"{"profile":"strict"}"#,
+            r#"{"halfLife":null}"#,
+        ] {
             assert_eq!(code(json), Code::InvalidOption, "{json}");
         }
         assert_eq!(code(r#"{"budget":0}"#), Code::InvalidBudget);
@@ -443,7 +463,9 @@ mod tests {
     #[test]
     fn a_call_overrides_the_engine() {
         let options = Options::default();
-        let call = CallOptions::parse(r#"{"budget":100,"thresholds":{"stay":0.4},"blend":{"CLARIFY":{"P":0,"C":1,"E":0}}}"#).unwrap();
+        let call =
+            CallOptions::parse(r#"{"budget":100,"thresholds":{"stay":0.4},"blend":{"CLARIFY":{"P":0,"C":1,"E":0}}}"#)
+                .unwrap();
         let settings = options.settings(&call).unwrap();
         assert_eq!((settings.budget, settings.thresholds.stay, settings.thresholds.join), (100, 0.4, 0.70));
         assert_eq!(settings.blend(Intent::Clarify).percent(), [0, 100, 0]);

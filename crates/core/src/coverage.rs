@@ -42,14 +42,18 @@ impl Coverage {
     pub fn mean(&self, log: &TurnLog) -> Option<Vec<f32>> {
         let mut mean = vec![0.0; log.dimensions()];
         let mut total = 0.0;
-        for (position, weight) in self.entries.iter().filter_map(|(turn, weight)| log.position(*turn).map(|at| (at, weight))) {
+        for (position, weight) in
+            self.entries.iter().filter_map(|(turn, weight)| log.position(*turn).map(|at| (at, weight)))
+        {
             total += weight;
             for (sum, value) in mean.iter_mut().zip(log.vector(position)) {
                 *sum += weight * value;
             }
         }
         (total > 0.0 && !mean.is_empty()).then(|| {
-            mean.iter_mut().for_each(|value| *value /= total);
+            for value in &mut mean {
+                *value /= total;
+            }
             mean
         })
     }

@@ -1,4 +1,4 @@
-//! Vectors: the built-in static embedder, the one EmbeddingSpec of a session (G-56) and the calibration that maps a
+//! Vectors: the built-in static embedder, the one [`EmbeddingSpec`] of a session (G-56) and the calibration that maps a
 //! model's cosine to the scale on which SPEC-028's 0.70 / 0.50 mean what they say.
 
 use std::sync::OnceLock;
@@ -28,7 +28,12 @@ impl Calibration {
         let ascending = x.windows(2).all(|w| w[0] < w[1]) && y.windows(2).all(|w| w[0] <= w[1]);
         let finite = x.iter().chain(&y).all(|v| v.is_finite());
         if x.len() != y.len() || x.len() == 1 || !ascending || !finite {
-            return Err(Error::limit(Code::InvalidOption, "calibration", format!("{} and {} knots", x.len(), y.len()), "two or more finite knots, x ascending, y not descending"));
+            return Err(Error::limit(
+                Code::InvalidOption,
+                "calibration",
+                format!("{} and {} knots", x.len(), y.len()),
+                "two or more finite knots, x ascending, y not descending",
+            ));
         }
         Ok(Self { x, y })
     }
@@ -66,7 +71,12 @@ impl EmbeddingSpec {
     /// `INVALID_VECTOR` on another length, NaN, infinity or zero norm.
     pub fn unit(&self, vector: &[f32]) -> Result<Vec<f32>> {
         if vector.len() != self.dimensions {
-            return Err(Error::limit(Code::InvalidVector, format_args!("vector for {}", self.id), format!("{} numbers", vector.len()), self.dimensions));
+            return Err(Error::limit(
+                Code::InvalidVector,
+                format_args!("vector for {}", self.id),
+                format!("{} numbers", vector.len()),
+                self.dimensions,
+            ));
         }
         let mut unit = vector.to_vec();
         similarity::normalise(&mut unit)?;
@@ -115,11 +125,15 @@ impl StaticEmbedder {
     fn parse(bytes: &'static [u8]) -> Option<Self> {
         let mut reader = Reader(bytes.strip_prefix(b"THSE")?);
         let _version = reader.u32().filter(|version| *version == 1)?;
-        let meta: Meta = { let len = reader.u32()?; serde_json::from_slice(reader.take(len as usize)?).ok()? };
+        let meta: Meta = {
+            let len = reader.u32()?;
+            serde_json::from_slice(reader.take(len as usize)?).ok()?
+        };
         let (n, d, vocabulary_bytes) = (reader.u32()? as usize, reader.u32()? as usize, reader.u32()? as usize);
         let tokens = std::str::from_utf8(reader.take(vocabulary_bytes)?).ok()?;
         let vocabulary: FxHashMap<&'static str, u32> = tokens.trim_end_matches('\n').split('\n').zip(0..).collect();
-        let scales = reader.take(n * 4)?.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let scales =
+            reader.take(n * 4)?.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         let rows = reader.take(n * d)?;
         let longest = vocabulary.keys().map(|token| token.len()).max()?;
         (d == meta.dim && vocabulary.len() == n).then(|| Self {
@@ -145,13 +159,15 @@ impl StaticEmbedder {
         out.resize(self.spec.dimensions, 0.0);
         let (mut known, mut unknown) = (0u32, 0u32);
         let mut words = Words::default();
-        words.each(text, |word| self.pieces(word, |id| match id {
-            Some(id) => {
-                known += 1;
-                self.add(id, out);
-            }
-            None => unknown += 1,
-        }));
+        words.each(text, |word| {
+            self.pieces(word, |id| match id {
+                Some(id) => {
+                    known += 1;
+                    self.add(id, out);
+                }
+                None => unknown += 1,
+            });
+        });
         (known > unknown && similarity::normalise(out).is_ok()).then_some(())
     }
 
@@ -260,7 +276,8 @@ impl Words {
 
 /// ASCII symbols count as punctuation, as in BERT; beyond ASCII the general punctuation blocks.
 fn is_punctuation(c: char) -> bool {
-    c.is_ascii_punctuation() || matches!(c, '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205E}' | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{00A1}' | '\u{00A7}' | '\u{00AB}' | '\u{00B6}' | '\u{00B7}' | '\u{00BB}' | '\u{00BF}' | '\u{FF01}'..='\u{FF0F}' | '\u{FF1A}'..='\u{FF20}' | '\u{0964}' | '\u{060C}' | '\u{061B}' | '\u{061F}')
+    c.is_ascii_punctuation()
+        || matches!(c, '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205E}' | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{00A1}' | '\u{00A7}' | '\u{00AB}' | '\u{00B6}' | '\u{00B7}' | '\u{00BB}' | '\u{00BF}' | '\u{FF01}'..='\u{FF0F}' | '\u{FF1A}'..='\u{FF20}' | '\u{0964}' | '\u{060C}' | '\u{061B}' | '\u{061F}')
 }
 
 fn is_ideograph(c: char) -> bool {

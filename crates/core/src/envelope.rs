@@ -104,12 +104,16 @@ impl State<'_> {
     fn pinned(&mut self, budget: u32, share: [u32; 3]) {
         /// Below this a cut item says nothing.
         const LEAST: u32 = 8;
-        let wanted = |tier: Tier| self.candidates.iter().filter(|c| c.tier == tier).map(|c| u64::from(c.tokens)).sum::<u64>();
+        let wanted =
+            |tier: Tier| self.candidates.iter().filter(|c| c.tier == tier).map(|c| u64::from(c.tokens)).sum::<u64>();
         let unused = Tier::ALL.map(|tier| u64::from(share[tier as usize]).saturating_sub(wanted(tier)) as u32);
         for tier in Tier::ALL {
-            let borrowed: u32 = Tier::ALL.iter().filter(|other| **other != tier).map(|other| unused[*other as usize]).sum();
+            let borrowed: u32 =
+                Tier::ALL.iter().filter(|other| **other != tier).map(|other| unused[*other as usize]).sum();
             let mut room = (share[tier as usize] + borrowed).min(self.left(budget));
-            let pins: Vec<usize> = (0..self.candidates.len()).filter(|at| self.candidates[*at].pinned && self.candidates[*at].tier == tier).collect();
+            let pins: Vec<usize> = (0..self.candidates.len())
+                .filter(|at| self.candidates[*at].pinned && self.candidates[*at].tier == tier)
+                .collect();
             for (n, at) in pins.iter().enumerate() {
                 let remaining: u32 = pins[n..].iter().map(|p| self.candidates[*p].tokens).fold(0, u32::saturating_add);
                 let fair = if remaining <= room { room } else { room / (pins.len() - n) as u32 };
@@ -139,7 +143,10 @@ impl State<'_> {
     /// One round of handing unused tokens to tiers that still have candidates; true when something was packed.
     fn redistribute(&mut self, order: &[usize], budget: u32, weights: [f64; 3]) -> bool {
         let left = self.left(budget);
-        let open = |tier: Tier| (0..self.candidates.len()).any(|at| self.candidates[at].tier == tier && !self.taken[at] && self.candidates[at].tokens <= left);
+        let open = |tier: Tier| {
+            (0..self.candidates.len())
+                .any(|at| self.candidates[at].tier == tier && !self.taken[at] && self.candidates[at].tokens <= left)
+        };
         let hungry = Tier::ALL.map(|tier| if open(tier) { weights[tier as usize] } else { 0.0 });
         let extra = shares(left, hungry);
         let mut moved = false;
@@ -148,7 +155,10 @@ impl State<'_> {
         }
         if !moved {
             // Shares of the rest may each be too small for what would fit alone: the heaviest tier gets it all.
-            let heaviest = Tier::ALL.into_iter().filter(|tier| hungry[*tier as usize] > 0.0).max_by(|a, b| hungry[*a as usize].total_cmp(&hungry[*b as usize]));
+            let heaviest = Tier::ALL
+                .into_iter()
+                .filter(|tier| hungry[*tier as usize] > 0.0)
+                .max_by(|a, b| hungry[*a as usize].total_cmp(&hungry[*b as usize]));
             moved = heaviest.is_some_and(|tier| self.fill(order, tier, left));
         }
         moved
@@ -158,7 +168,11 @@ impl State<'_> {
         let left = self.left(budget);
         for at in (0..self.candidates.len()).filter(|at| !self.taken[*at]) {
             let candidate = &self.candidates[at];
-            let reason = if candidate.tokens > left && candidate.tokens <= share[candidate.tier as usize] { Reason::OverShare } else { Reason::OverBudget };
+            let reason = if candidate.tokens > left && candidate.tokens <= share[candidate.tier as usize] {
+                Reason::OverShare
+            } else {
+                Reason::OverBudget
+            };
             self.packing.left.push((at, reason));
         }
         self.packing
@@ -210,7 +224,11 @@ mod tests {
 
     #[test]
     fn a_small_item_is_packed_past_a_large_one() {
-        let packing = pack(&[candidate(Tier::P, 0.9, 400, false), candidate(Tier::P, 0.5, 10, false)], 40, Blend::of(Intent::Explore));
+        let packing = pack(
+            &[candidate(Tier::P, 0.9, 400, false), candidate(Tier::P, 0.5, 10, false)],
+            40,
+            Blend::of(Intent::Explore),
+        );
         assert_eq!(packing.packed.iter().map(|p| p.candidate).collect::<Vec<_>>(), [1]);
         assert_eq!(packing.left, [(0, Reason::OverBudget)]);
     }
@@ -223,7 +241,11 @@ mod tests {
 
     #[test]
     fn pinned_items_borrow_then_are_cut_never_dropped() {
-        let pins = [candidate(Tier::C, 1.0, 300, true), candidate(Tier::C, 1.0, 300, true), candidate(Tier::P, 0.9, 20, false)];
+        let pins = [
+            candidate(Tier::C, 1.0, 300, true),
+            candidate(Tier::C, 1.0, 300, true),
+            candidate(Tier::P, 0.9, 20, false),
+        ];
         let packing = pack(&pins, 100, Blend::of(Intent::Clarify));
         let cut: Vec<u32> = packing.packed.iter().filter(|p| p.cut).map(|p| p.tokens).collect();
         assert_eq!(cut.len(), 2);
@@ -236,7 +258,8 @@ mod tests {
     }
 
     fn any_candidate() -> impl Strategy<Value = Candidate> {
-        (0usize..3, 0.0f32..1.0, 1u32..200, prop::bool::weighted(0.1)).prop_map(|(tier, score, tokens, pinned)| candidate(Tier::ALL[tier], score, tokens, pinned))
+        (0usize..3, 0.0f32..1.0, 1u32..200, prop::bool::weighted(0.1))
+            .prop_map(|(tier, score, tokens, pinned)| candidate(Tier::ALL[tier], score, tokens, pinned))
     }
 
     proptest! {

@@ -118,7 +118,12 @@ impl Error {
     /// An error about `value`, which broke `limit`; both are appended to the message.
     pub fn limit(code: Code, message: impl fmt::Display, value: impl fmt::Display, limit: impl fmt::Display) -> Self {
         let (value, limit) = (value.to_string(), limit.to_string());
-        Self { code, message: format!("{message}: got {value}, expected {limit}"), value: Some(value), limit: Some(limit) }
+        Self {
+            code,
+            message: format!("{message}: got {value}, expected {limit}"),
+            value: Some(value),
+            limit: Some(limit),
+        }
     }
 }
 

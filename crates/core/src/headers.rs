@@ -67,13 +67,16 @@ mod tests {
     fn the_strings_of_the_specification() {
         let values = headers(Mode::Conversation, Blend::of(Intent::DrillDown), Intent::DrillDown, 2, "etcd-config");
         let lines: Vec<String> = values.iter().map(|(name, value)| format!("{}: {value}", NAMES[*name])).collect();
-        assert_eq!(lines, [
-            "CRP-Context-Mode: conversation",
-            "CRP-Context-Tier-Blend: 30/65/5",
-            "CRP-Context-Turn-Intent: DRILL_DOWN",
-            "CRP-Context-References-Resolved: 2",
-            "CRP-Context-Active-Thread: etcd-config",
-        ]);
+        assert_eq!(
+            lines,
+            [
+                "CRP-Context-Mode: conversation",
+                "CRP-Context-Tier-Blend: 30/65/5",
+                "CRP-Context-Turn-Intent: DRILL_DOWN",
+                "CRP-Context-References-Resolved: 2",
+                "CRP-Context-Active-Thread: etcd-config",
+            ]
+        );
         assert_eq!(headers(Mode::Document, Blend::of(Intent::Explore), Intent::Explore, 0, "x").len(), 1);
     }
 

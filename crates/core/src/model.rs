@@ -48,7 +48,9 @@ struct File {
 
 fn file() -> &'static File {
     static FILE: OnceLock<File> = OnceLock::new();
-    FILE.get_or_init(|| serde_json::from_str(include_str!("../../../packs/model.json")).expect("the model file is checked by tests"))
+    FILE.get_or_init(|| {
+        serde_json::from_str(include_str!("../../../packs/model.json")).expect("the model file is checked by tests")
+    })
 }
 
 /// The model `name`, its weights in the order of `features`; names the file lacks weigh nothing.

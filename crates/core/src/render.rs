@@ -51,11 +51,16 @@ pub fn cut(text: &str, limit: u32, counter: &dyn TokenCounter) -> Result<String>
         reach -= 1;
     }
     let text = &text[..reach];
-    let mut ends: Vec<usize> = text.split_sentence_bound_indices().map(|(at, sentence)| at + sentence.trim_end().len()).collect();
+    let mut ends: Vec<usize> =
+        text.split_sentence_bound_indices().map(|(at, sentence)| at + sentence.trim_end().len()).collect();
     let mut best = longest(text, &ends, limit, counter)?;
     if best == 0 {
         // Not even one sentence fits: cut inside the first.
-        ends = text.grapheme_indices(true).map(|(at, grapheme)| at + grapheme.len()).take_while(|end| *end <= ends.first().copied().unwrap_or(0)).collect();
+        ends = text
+            .grapheme_indices(true)
+            .map(|(at, grapheme)| at + grapheme.len())
+            .take_while(|end| *end <= ends.first().copied().unwrap_or(0))
+            .collect();
         best = longest(text, &ends, limit, counter)?;
     }
     Ok(if best == 0 { String::new() } else { format!("{}{CUT}", &text[..best]) })

@@ -16,8 +16,8 @@ use crate::knowledge::stem;
 use crate::summary;
 use crate::tokens::TokenCounter;
 
-pub mod described;
 mod class;
+pub mod described;
 mod kind;
 pub mod structure;
 mod words;

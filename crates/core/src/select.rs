@@ -40,7 +40,15 @@ pub fn spec_turns(selection: &Selection<'_>, referenced: &[u32], thread: u32) ->
                 (false, true) => (turn_recency(inside, selection.half_life), Reason::Recent),
                 (false, false) => (turn_recency(next - turn.id, selection.half_life), Reason::RecentOther),
             };
-            Candidate { tier: Tier::C, kind: ItemKind::Turn, id: turn.id, score: score as f32, tokens: turn.tokens.saturating_add(selection.overhead), pinned, reason }
+            Candidate {
+                tier: Tier::C,
+                kind: ItemKind::Turn,
+                id: turn.id,
+                score: score as f32,
+                tokens: turn.tokens.saturating_add(selection.overhead),
+                pinned,
+                reason,
+            }
         })
         .collect();
     found.reverse();
@@ -71,13 +79,30 @@ pub fn turns(selection: &Selection<'_>, of: &Classification) -> Vec<Candidate> {
         let (score, reason) = if pinned {
             (1.0, if of.carries_over == Some(turn.id) { Reason::CarriedOver } else { Reason::Pinned })
         } else if active {
-            (RECENCY * recency + (1.0 - RECENCY) * relevant, if resumed { Reason::ResumedThread } else if relevant > recency { Reason::Relevant } else { Reason::Recent })
+            (
+                RECENCY * recency + (1.0 - RECENCY) * relevant,
+                if resumed {
+                    Reason::ResumedThread
+                } else if relevant > recency {
+                    Reason::Relevant
+                } else {
+                    Reason::Recent
+                },
+            )
         } else if relevant >= FOREIGN || fresh && of.context_dependent && next - turn.id <= 2 {
             (0.5 * relevant + 0.2 * recency, Reason::Relevant)
         } else {
             continue;
         };
-        found.push(Candidate { tier: Tier::C, kind: ItemKind::Turn, id: turn.id, score: score.min(1.0), tokens: turn.tokens.saturating_add(selection.overhead), pinned, reason });
+        found.push(Candidate {
+            tier: Tier::C,
+            kind: ItemKind::Turn,
+            id: turn.id,
+            score: score.min(1.0),
+            tokens: turn.tokens.saturating_add(selection.overhead),
+            pinned,
+            reason,
+        });
     }
     found.reverse();
     pair(&mut found, log);
@@ -103,7 +128,8 @@ fn pinned(of: &Classification) -> Vec<u32> {
 /// How much each turn shares with the query: similarity of vectors and idf-weighted overlap of words, in [0, 1].
 fn relevance(selection: &Selection<'_>, of: &Classification) -> Vec<f32> {
     let log = selection.log;
-    let terms: Vec<(u32, f32)> = of.query.terms.iter().filter(|term| log.frequency(**term) > 0).map(|term| (*term, log.idf(*term))).collect();
+    let terms: Vec<(u32, f32)> =
+        of.query.terms.iter().filter(|term| log.frequency(**term) > 0).map(|term| (*term, log.idf(*term))).collect();
     let total: f32 = of.query.terms.iter().map(|term| log.idf(*term)).sum();
     log.turns()
         .iter()

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::blend::Tier;
-use crate::classify::{self, Classification, Inspection, Input, Query, SimilaritySource};
+use crate::classify::{self, Classification, Input, Inspection, Query, SimilaritySource};
 use crate::config::{CallOptions, EmbedderOption, ModeOption, Options, Profile, Settings};
 use crate::coverage::Coverage;
 use crate::embedding::{Calibration, EmbeddingSpec, StaticEmbedder};
@@ -26,7 +26,7 @@ use crate::similarity;
 use crate::spec;
 use crate::text::{Class, Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
-use crate::threads::{Decision, ThreadEvent, ThreadState, Threads, slug};
+use crate::threads::{Decision, Thread, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
 use crate::turn_log::{INDEXED_TERMS, Role, Turn, TurnLog, content_terms};
 
@@ -227,7 +227,9 @@ impl Session {
         let embedding = match &options.embedder {
             EmbedderOption::Builtin => Some(StaticEmbedder::builtin().spec().clone()),
             EmbedderOption::Lexical => None,
-            EmbedderOption::Host { id, dimensions, calibration } => Some(EmbeddingSpec { id: id.clone(), dimensions: *dimensions, calibration: calibration.clone() }),
+            EmbedderOption::Host { id, dimensions, calibration } => {
+                Some(EmbeddingSpec { id: id.clone(), dimensions: *dimensions, calibration: calibration.clone() })
+            }
         };
         Self {
             id: id.into(),
@@ -288,7 +290,11 @@ impl Session {
 
     /// Bytes held, the text of turns left out.
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.log.bytes() + self.threads.bytes() + self.scratch.iter().map(|e| e.raw.len() + e.summary.len() + 256).sum::<usize>() + self.history.capacity() * 8
+        size_of::<Self>()
+            + self.log.bytes()
+            + self.threads.bytes()
+            + self.scratch.iter().map(|e| e.raw.len() + e.summary.len() + 256).sum::<usize>()
+            + self.history.capacity() * 8
     }
 
     /// How many of `messages`, given as hashes from [`message_hash`], are already here (G-71): all of the history, unless
@@ -299,7 +305,12 @@ impl Session {
     pub fn known_prefix(&self, messages: &[u64]) -> Result<usize> {
         let known = self.history.iter().zip(messages).take_while(|(known, new)| known == new).count();
         if known < messages.len().min(self.history.len()) {
-            return Err(Error::limit(Code::IdConflict, "the history departs from the session's", format_args!("message {}", known + 1), "the messages appended so far, then new ones"));
+            return Err(Error::limit(
+                Code::IdConflict,
+                "the history departs from the session's",
+                format_args!("message {}", known + 1),
+                "the messages appended so far, then new ones",
+            ));
         }
         Ok(known)
     }
@@ -316,7 +327,15 @@ impl Session {
     /// # Errors
     /// `INVALID_MESSAGE` for a turn without text, `ID_CONFLICT` when the id came before with other content,
     /// `INVALID_VECTOR`, `SCRATCH_FULL`, and those of the counter. Nothing is changed on an error.
-    pub fn append(&mut self, role: MessageRole, content: &str, meta: Meta, vector: Option<&[f32]>, call: Call<'_>, workspace: &mut Workspace) -> Result<Appended> {
+    pub fn append(
+        &mut self,
+        role: MessageRole,
+        content: &str,
+        meta: Meta,
+        vector: Option<&[f32]>,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Appended> {
         let hash = message_hash(role, content, meta.hash.as_deref());
         if let Some(appended) = self.already(meta.id.as_deref(), hash)? {
             return Ok(appended);
@@ -333,7 +352,8 @@ impl Session {
                 Appended::Turn(self.admit(content, &prepared, &options, host_id.as_deref(), call, workspace)?)
             }
             MessageRole::Assistant => {
-                let turn = if is_blank(content) { None } else { Some(self.answer(content, &meta, vector, call, workspace)?) };
+                let turn =
+                    if is_blank(content) { None } else { Some(self.answer(content, &meta, vector, call, workspace)?) };
                 self.calls.extend(meta.tool_calls);
                 turn.map_or(Appended::Neither, Appended::Turn)
             }
@@ -346,7 +366,9 @@ impl Session {
     fn already(&self, id: Option<&str>, hash: u64) -> Result<Option<Appended>> {
         match id.and_then(|id| self.known.get(id).map(|known| (id, known))) {
             Some((_, (known, appended))) if *known == hash => Ok(Some(*appended)),
-            Some((id, _)) => Err(Error::limit(Code::IdConflict, "message id", id, "an id that has not been used for other content")),
+            Some((id, _)) => {
+                Err(Error::limit(Code::IdConflict, "message id", id, "an id that has not been used for other content"))
+            }
             None => Ok(None),
         }
     }
@@ -359,16 +381,38 @@ impl Session {
     }
 
     /// An assistant's turn joins the thread of the user's turn it answers (G-18).
-    fn answer(&mut self, content: &str, meta: &Meta, vector: Option<&[f32]>, call: Call<'_>, workspace: &mut Workspace) -> Result<u32> {
+    fn answer(
+        &mut self,
+        content: &str,
+        meta: &Meta,
+        vector: Option<&[f32]>,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<u32> {
         let tokens = call.counter.count(content)?;
         let unit = self.vector(content, vector, workspace)?;
         let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
-        let pack = self.pack_for(&call.options.locale, content);
+        let pack = pack_for(&call.options.locale, content);
         workspace.text.read(content, &pack);
-        let thread = user.map(|(_, thread, _)| thread).or_else(|| self.threads.active(0)).unwrap_or(self.threads.all().len() as u32);
+        let thread = user
+            .map(|(_, thread, _)| thread)
+            .or_else(|| self.threads.active(0))
+            .unwrap_or(self.threads.all().len() as u32);
         let speaker = user.map_or(0, |(_, _, speaker)| speaker);
-        let scratch = self.scratch.iter().filter(|entry| Some(entry.turn) == user.map(|(id, ..)| id)).map(|entry| entry.ordinal).collect();
-        let turn = Turn { scratch, thread, speaker, tokens, at: call.now, ..read_turn(Role::Assistant, content, &workspace.text, meta.entities.clone(), meta.id.clone()) };
+        let scratch = self
+            .scratch
+            .iter()
+            .filter(|entry| Some(entry.turn) == user.map(|(id, ..)| id))
+            .map(|entry| entry.ordinal)
+            .collect();
+        let turn = Turn {
+            scratch,
+            thread,
+            speaker,
+            tokens,
+            at: call.now,
+            ..read_turn(Role::Assistant, content, &workspace.text, meta.entities.clone(), meta.id.clone())
+        };
         let id = self.push(turn, unit.then_some(&workspace.vector[..]), call.options);
         let name = slug(&workspace.text, call.options.thread_names);
         let name = self.threads.free_slug(if user.is_some() { &name } else { "" });
@@ -423,7 +467,14 @@ impl Session {
     ///
     /// # Errors
     /// `INVALID_MESSAGE` for a turn without text (G-20), `INVALID_VECTOR`, and those of the options.
-    pub fn classify(&self, content: &str, vector: Option<&[f32]>, options: &CallOptions, call: Call<'_>, workspace: &mut Workspace) -> Result<Classification> {
+    pub fn classify(
+        &self,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Classification> {
         self.prepare(content, vector, options, call, workspace).map(|prepared| prepared.classification)
     }
 
@@ -431,7 +482,15 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::classify`], `ID_CONFLICT`, and those of the counter. Nothing is changed on an error.
-    pub fn assemble(&mut self, content: &str, vector: Option<&[f32]>, options: &CallOptions, base: Option<&mut KnowledgeBase>, call: Call<'_>, workspace: &mut Workspace) -> Result<Assembled> {
+    pub fn assemble(
+        &mut self,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        base: Option<&mut KnowledgeBase>,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Assembled> {
         let started = Instant::now();
         let hash = message_hash(MessageRole::User, content, None);
         let again = if options.dry_run { None } else { self.already(options.id.as_deref(), hash)? };
@@ -448,14 +507,29 @@ impl Session {
         }
         let slug = self.thread_slug(&prepared, call.options, workspace);
         let resolved = prepared.classification.references.iter().filter(|r| r.target.is_some()).count();
-        assembled.headers = headers::headers(assembled.mode, prepared.classification.blend, prepared.classification.intent, resolved, &slug);
+        assembled.headers = headers::headers(
+            assembled.mode,
+            prepared.classification.blend,
+            prepared.classification.intent,
+            resolved,
+            &slug,
+        );
         assembled.micros = started.elapsed().as_secs_f64() * 1e6;
         Ok(assembled)
     }
 
     /// A retry of a turn that is already in the log gets the envelope it would have got: the turns after it are set aside.
     #[expect(clippy::too_many_arguments, reason = "those of assemble and the id")]
-    fn again(&self, id: u32, content: &str, vector: Option<&[f32]>, options: &CallOptions, base: Option<&mut KnowledgeBase>, call: Call<'_>, workspace: &mut Workspace) -> Result<Assembled> {
+    fn again(
+        &self,
+        id: u32,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        base: Option<&mut KnowledgeBase>,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Assembled> {
         let mut before = self.clone();
         before.rewind(id);
         let dry = CallOptions { dry_run: true, ..options.clone() };
@@ -484,10 +558,6 @@ impl Session {
         }
     }
 
-    fn pack_for(&self, locale: &str, content: &str) -> Arc<Pack> {
-        if locale == "auto" { Pack::detect(content) } else { Pack::of(locale) }
-    }
-
     fn speaker(&self, name: Option<&str>) -> u16 {
         match name {
             None | Some("") => 0,
@@ -497,15 +567,27 @@ impl Session {
 
     /// Reads the turn, compares it and classifies it. `workspace.text` holds the reading and `workspace.vector` the unit
     /// vector afterwards.
-    fn prepare(&self, content: &str, vector: Option<&[f32]>, options: &CallOptions, call: Call<'_>, workspace: &mut Workspace) -> Result<Prepared> {
+    fn prepare(
+        &self,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Prepared> {
         if is_blank(content) {
-            return Err(Error::limit(Code::InvalidMessage, "turn", "no text", "at least one character that is not white space"));
+            return Err(Error::limit(
+                Code::InvalidMessage,
+                "turn",
+                "no text",
+                "at least one character that is not white space",
+            ));
         }
         let settings = call.options.settings(options)?;
         if settings.profile == Profile::Spec {
             return self.prepare_spec(content, vector, options, &settings, workspace);
         }
-        let pack = self.pack_for(settings.locale, content);
+        let pack = pack_for(settings.locale, content);
         workspace.text.read(content, &pack);
         let embedded = self.vector(content, vector, workspace)?;
         let source = self.compare(embedded, workspace);
@@ -515,9 +597,23 @@ impl Session {
         Ok(Prepared { classification, embedded, pack, speaker })
     }
 
-    fn input<'a>(&'a self, content: &'a str, pack: &'a Pack, embedded: bool, source: SimilaritySource, speaker: u16, workspace: &'a Workspace) -> Input<'a> {
+    fn input<'a>(
+        &'a self,
+        content: &'a str,
+        pack: &'a Pack,
+        embedded: bool,
+        source: SimilaritySource,
+        speaker: u16,
+        workspace: &'a Workspace,
+    ) -> Input<'a> {
         Input {
-            context: Context { source: content, text: &workspace.text, log: &self.log, scratch: &self.scratch, similarities: &workspace.similarities },
+            context: Context {
+                source: content,
+                text: &workspace.text,
+                log: &self.log,
+                scratch: &self.scratch,
+                similarities: &workspace.similarities,
+            },
             threads: &self.threads,
             calibrated: &workspace.calibrated,
             source,
@@ -532,7 +628,7 @@ impl Session {
     /// # Errors
     /// As [`Session::classify`].
     pub fn inspect(&self, content: &str, call: Call<'_>, workspace: &mut Workspace) -> Result<Inspection> {
-        let pack = self.pack_for(&call.options.locale, content);
+        let pack = pack_for(&call.options.locale, content);
         workspace.text.read(content, &pack);
         let embedded = self.vector(content, None, workspace)?;
         let source = self.compare(embedded, workspace);
@@ -551,10 +647,18 @@ impl Session {
     }
 
     /// The pseudo-code's own way: no text pass, similarities only when no marker decides.
-    fn prepare_spec(&self, content: &str, vector: Option<&[f32]>, options: &CallOptions, settings: &Settings<'_>, workspace: &mut Workspace) -> Result<Prepared> {
+    fn prepare_spec(
+        &self,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        settings: &Settings<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Prepared> {
         let speaker = self.speaker(options.name.as_deref());
         let detected = spec::detect(content);
-        let embedded = if self.log.is_empty() && vector.is_none() { false } else { self.vector(content, vector, workspace)? };
+        let embedded =
+            if self.log.is_empty() && vector.is_none() { false } else { self.vector(content, vector, workspace)? };
         let pack = Pack::of("en");
         let source = if self.log.is_empty() { SimilaritySource::None } else { self.compare(embedded, workspace) };
         let raw = if source == SimilaritySource::Embedding { &workspace.similarities } else { &workspace.calibrated };
@@ -567,14 +671,19 @@ impl Session {
         let similarity = active.map_or(0.0, |thread| best_of[thread as usize]);
         let (intent, reason, _) = spec::classify_intent(&detected, || similarity, settings.thresholds.stay);
         let references = spec::resolve_references(content, &detected, &self.log, &self.scratch);
-        let best = self.threads.of(speaker).map(|thread| (best_of[thread as usize], thread)).max_by(|a, b| a.0.total_cmp(&b.0).then(self.threads.all()[a.1 as usize].last_active.cmp(&self.threads.all()[b.1 as usize].last_active)));
+        let best = self.threads.of(speaker).map(|thread| (best_of[thread as usize], thread)).max_by(|a, b| {
+            a.0.total_cmp(&b.0)
+                .then(self.threads.all()[a.1 as usize].last_active.cmp(&self.threads.all()[b.1 as usize].last_active))
+        });
         let next = self.threads.all().len() as u32;
         let thread = match best {
             Some((similarity, thread)) if similarity > settings.thresholds.join => {
                 let event = if Some(thread) == active { ThreadEvent::Join } else { ThreadEvent::Resume };
                 Decision { thread, event, similarity, reason: Reason::SimilarThread }
             }
-            Some((similarity, _)) => Decision { thread: next, event: ThreadEvent::New, similarity, reason: Reason::Unlike },
+            Some((similarity, _)) => {
+                Decision { thread: next, event: ThreadEvent::New, similarity, reason: Reason::Unlike }
+            }
             None => Decision { thread: next, event: ThreadEvent::New, similarity: 0.0, reason: Reason::FirstTurn },
         };
         let turns = turn_targets(&references).collect();
@@ -607,8 +716,15 @@ impl Session {
                 workspace.vector = spec.unit(vector)?;
                 Ok(true)
             }
-            (None, Some(vector)) => Err(Error::limit(Code::InvalidVector, "vector", format!("{} numbers", vector.len()), "no vector: the session is lexical")),
-            (Some(spec), None) if spec.id == StaticEmbedder::builtin().spec().id => Ok(StaticEmbedder::builtin().embed(content, &mut workspace.vector).is_some()),
+            (None, Some(vector)) => Err(Error::limit(
+                Code::InvalidVector,
+                "vector",
+                format!("{} numbers", vector.len()),
+                "no vector: the session is lexical",
+            )),
+            (Some(spec), None) if spec.id == StaticEmbedder::builtin().spec().id => {
+                Ok(StaticEmbedder::builtin().embed(content, &mut workspace.vector).is_some())
+            }
             _ => Ok(false),
         }
     }
@@ -641,7 +757,15 @@ impl Session {
     }
 
     /// Appends a classified user turn.
-    fn admit(&mut self, content: &str, prepared: &Prepared, options: &CallOptions, host_id: Option<&str>, call: Call<'_>, workspace: &mut Workspace) -> Result<u32> {
+    fn admit(
+        &mut self,
+        content: &str,
+        prepared: &Prepared,
+        options: &CallOptions,
+        host_id: Option<&str>,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<u32> {
         let tokens = call.counter.count(content)?;
         if call.options.profile == Profile::Spec || options.profile == Some(Profile::Spec) {
             workspace.text.read(content, &prepared.pack);
@@ -650,10 +774,15 @@ impl Session {
             }
         }
         let of = &prepared.classification;
-        let embedded = prepared.embedded || (self.log.is_empty() && !workspace.vector.is_empty() && self.embedding.is_some() && workspace.vector.iter().any(|v| *v != 0.0));
+        let embedded = prepared.embedded
+            || (self.log.is_empty()
+                && !workspace.vector.is_empty()
+                && self.embedding.is_some()
+                && workspace.vector.iter().any(|v| *v != 0.0));
         let name = slug(&workspace.text, call.options.thread_names);
         let name = self.threads.free_slug(&name);
-        if let Some(speaker) = options.name.as_deref().filter(|_| usize::from(prepared.speaker) == self.speakers.len()) {
+        if let Some(speaker) = options.name.as_deref().filter(|_| usize::from(prepared.speaker) == self.speakers.len())
+        {
             self.speakers.push(speaker.to_owned());
         }
         let references = turn_targets(&of.references).collect();
@@ -682,7 +811,14 @@ impl Session {
 
     // ---- packing ---------------------------------------------------------------------------------------------------
 
-    fn pack_envelope(&self, prepared: &Prepared, settings: &Settings<'_>, base: Option<&mut KnowledgeBase>, call: Call<'_>, workspace: &mut Workspace) -> Result<Assembled> {
+    fn pack_envelope(
+        &self,
+        prepared: &Prepared,
+        settings: &Settings<'_>,
+        base: Option<&mut KnowledgeBase>,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Assembled> {
         let of = &prepared.classification;
         let mode = mode(settings.mode, of, &self.log);
         let overhead = call.options.message_overhead;
@@ -692,7 +828,8 @@ impl Session {
         let mut reinvoke = Vec::new();
         let mut excluded = Vec::new();
         let tools = self.tools(of, settings, call, overhead, &mut reinvoke, &mut excluded)?;
-        let tool_texts: FxHashMap<u32, String> = tools.iter().map(|(candidate, text)| (candidate.id, text.clone())).collect();
+        let tool_texts: FxHashMap<u32, String> =
+            tools.iter().map(|(candidate, text)| (candidate.id, text.clone())).collect();
         candidates.extend(tools.into_iter().map(|(candidate, _)| candidate));
         let packing = envelope::pack(&candidates, settings.budget, of.blend);
 
@@ -700,40 +837,98 @@ impl Session {
         let mut spent = [0; 3];
         for packed in &packing.packed {
             let candidate = &candidates[packed.candidate];
-            let Some(item) = self.render(candidate, packed, base.as_deref(), &tool_texts, overhead, call)? else { continue };
+            let Some(item) = self.render(candidate, packed, base.as_deref(), &tool_texts, overhead, call)? else {
+                continue;
+            };
             spent[candidate.tier as usize] += item.tokens;
             items.push(item);
         }
         let items = if settings.profile == Profile::Spec { order_literal(items, of) } else { order(items, of) };
-        let name = |candidate: &Candidate| base.as_deref().filter(|_| candidate.kind == ItemKind::Fact).and_then(|b| b.get(candidate.id as usize)).map(|f| f.id.clone()).unwrap_or_default();
+        let name = |candidate: &Candidate| {
+            base.as_deref()
+                .filter(|_| candidate.kind == ItemKind::Fact)
+                .and_then(|b| b.get(candidate.id as usize))
+                .map(|f| f.id.clone())
+                .unwrap_or_default()
+        };
         let mut left: Vec<LeftOut> = packing
             .left
             .iter()
             .map(|(at, reason)| {
                 let c = &candidates[*at];
-                LeftOut { tier: c.tier, kind: c.kind, id: c.id, name: name(c), score: c.score, tokens: c.tokens, reason: *reason }
+                LeftOut {
+                    tier: c.tier,
+                    kind: c.kind,
+                    id: c.id,
+                    name: name(c),
+                    score: c.score,
+                    tokens: c.tokens,
+                    reason: *reason,
+                }
             })
             .collect();
         left.extend(excluded);
         let subqueries = if mode == Mode::Conversation { Vec::new() } else { self.subqueries(of) };
-        Ok(Assembled { classification: of.clone(), turn: None, mode, items, left, budget: settings.budget, spent, estimated: call.counter.estimated(), headers: Vec::new(), reinvoke, subqueries, micros: 0.0 })
+        Ok(Assembled {
+            classification: of.clone(),
+            turn: None,
+            mode,
+            items,
+            left,
+            budget: settings.budget,
+            spent,
+            estimated: call.counter.estimated(),
+            headers: Vec::new(),
+            reinvoke,
+            subqueries,
+            micros: 0.0,
+        })
     }
 
     /// Tier C: turns, and the Active Thread Summary when the thread has a state worth telling (R028-10, R028-12).
-    fn conversation(&self, prepared: &Prepared, settings: &Settings<'_>, overhead: u32, call: Call<'_>, workspace: &mut Workspace) -> Result<Vec<Candidate>> {
+    fn conversation(
+        &self,
+        prepared: &Prepared,
+        settings: &Settings<'_>,
+        overhead: u32,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Vec<Candidate>> {
         let of = &prepared.classification;
         self.widen(prepared, workspace);
-        let selection = Selection { log: &self.log, similarities: &workspace.calibrated, half_life: settings.half_life, overhead, speaker: prepared.speaker };
-        let mut candidates = if settings.profile == Profile::Spec { select::spec_turns(&selection, &of.query.turns, of.thread.thread) } else { select::turns(&selection, of) };
+        let selection = Selection {
+            log: &self.log,
+            similarities: &workspace.calibrated,
+            half_life: settings.half_life,
+            overhead,
+            speaker: prepared.speaker,
+        };
+        let mut candidates = if settings.profile == Profile::Spec {
+            select::spec_turns(&selection, &of.query.turns, of.thread.thread)
+        } else {
+            select::turns(&selection, of)
+        };
         let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::C as usize];
-        let thread_tokens: u32 = candidates.iter().filter(|c| self.log.get(c.id).is_some_and(|t| t.thread == of.thread.thread)).map(|c| c.tokens).fold(0, u32::saturating_add);
+        let thread_tokens: u32 = candidates
+            .iter()
+            .filter(|c| self.log.get(c.id).is_some_and(|t| t.thread == of.thread.thread))
+            .map(|c| c.tokens)
+            .fold(0, u32::saturating_add);
         let told = of.thread.event == ThreadEvent::Resume || thread_tokens > share;
         if let Some(thread) = self.threads.get(of.thread.thread).filter(|_| told) {
-            let text = self.summary_text(thread, call.options.summary_tokens, call)?;
+            let text = Self::summary_text(thread, call.options.summary_tokens, call)?;
             if let Some(text) = text {
                 let tokens = call.counter.count(&text)? + overhead;
                 if tokens <= share {
-                    candidates.push(Candidate { tier: Tier::C, kind: ItemKind::Summary, id: of.thread.thread, score: 0.95, tokens, pinned: false, reason: Reason::ThreadSummary });
+                    candidates.push(Candidate {
+                        tier: Tier::C,
+                        kind: ItemKind::Summary,
+                        id: of.thread.thread,
+                        score: 0.95,
+                        tokens,
+                        pinned: false,
+                        reason: Reason::ThreadSummary,
+                    });
                 }
             }
         }
@@ -759,7 +954,7 @@ impl Session {
         }
     }
 
-    fn summary_text(&self, thread: &crate::threads::Thread, cap: u32, call: Call<'_>) -> Result<Option<String>> {
+    fn summary_text(thread: &Thread, cap: u32, call: Call<'_>) -> Result<Option<String>> {
         let mut lines = thread_state::summary(thread);
         while !lines.is_empty() {
             let text = render::thread(&thread.slug, &lines.join("\n"));
@@ -772,12 +967,24 @@ impl Session {
     }
 
     /// Tier P: facts by CDR under the turn's novelty policy (R024, G-7, G-8).
-    fn knowledge<'b>(&self, prepared: &Prepared, settings: &Settings<'_>, mode: Mode, base: Option<&'b mut KnowledgeBase>, call: Call<'_>, workspace: &Workspace) -> Result<(Vec<Candidate>, Option<&'b mut KnowledgeBase>)> {
+    fn knowledge<'b>(
+        &self,
+        prepared: &Prepared,
+        settings: &Settings<'_>,
+        mode: Mode,
+        base: Option<&'b mut KnowledgeBase>,
+        call: Call<'_>,
+        workspace: &Workspace,
+    ) -> Result<(Vec<Candidate>, Option<&'b mut KnowledgeBase>)> {
         const MOST: usize = 50;
         let of = &prepared.classification;
-        let Some(base) = base.filter(|base| base.len() > 0) else { return Ok((Vec::new(), None)) };
+        let Some(base) = base.filter(|base| !base.is_empty()) else { return Ok((Vec::new(), None)) };
         let identity = Calibration::default();
-        let calibration = self.embedding.as_ref().filter(|_| settings.profile == Profile::Default).map_or(&identity, |spec| &spec.calibration);
+        let calibration = self
+            .embedding
+            .as_ref()
+            .filter(|_| settings.profile == Profile::Default)
+            .map_or(&identity, |spec| &spec.calibration);
         let novelty = if mode == Mode::Conversation { of.novelty } else { Novelty::On };
         let coverage = self.coverage.mean(&self.log);
         let terms = self.query_terms(&workspace.text, &of.query.turns, &prepared.pack);
@@ -851,7 +1058,15 @@ impl Session {
     }
 
     /// Tier E: referenced entries first, then fresh ones of the turn's own thread (R029-2, R029-6, G-61).
-    fn tools(&self, of: &Classification, settings: &Settings<'_>, call: Call<'_>, overhead: u32, reinvoke: &mut Vec<u32>, excluded: &mut Vec<LeftOut>) -> Result<Vec<(Candidate, String)>> {
+    fn tools(
+        &self,
+        of: &Classification,
+        settings: &Settings<'_>,
+        call: Call<'_>,
+        overhead: u32,
+        reinvoke: &mut Vec<u32>,
+        excluded: &mut Vec<LeftOut>,
+    ) -> Result<Vec<(Candidate, String)>> {
         let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::E as usize];
         let referenced = |ordinal: u32| of.references.iter().find(|r| r.target == Some(Target::Scratch(ordinal)));
         let mut found = Vec::new();
@@ -860,7 +1075,15 @@ impl Session {
             let freshness = self.scratch.freshness(entry, call.now);
             let stale = matches!(freshness, Freshness::Stale { .. }) && !entry.pinned;
             let policy = call.options.scratch.stale.unwrap_or_else(|| entry.volatility.stale_policy());
-            let leave = |reason| LeftOut { tier: Tier::E, kind: ItemKind::Scratch, id: entry.ordinal, name: String::new(), score: 0.0, tokens: entry.summary_tokens, reason };
+            let leave = |reason| LeftOut {
+                tier: Tier::E,
+                kind: ItemKind::Scratch,
+                id: entry.ordinal,
+                name: String::new(),
+                score: 0.0,
+                tokens: entry.summary_tokens,
+                reason,
+            };
             if stale && policy == StalePolicy::Reinvoke {
                 if reference.is_some() {
                     reinvoke.push(entry.ordinal);
@@ -875,21 +1098,52 @@ impl Session {
             let raw = reference.is_some() && !stale && entry.raw_tokens <= share.saturating_sub(overhead + 24);
             let mut body = self.scratch.rendered(entry, call.now, raw);
             for row in reference.filter(|_| !raw).map_or(&[][..], |r| &r.rows) {
-                body.push_str("\n");
+                body.push('\n');
                 body.push_str(&row.text);
             }
-            let state = if entry.pinned { "pinned" } else if stale { "stale" } else { "fresh" };
+            let state = if entry.pinned {
+                "pinned"
+            } else if stale {
+                "stale"
+            } else {
+                "fresh"
+            };
             let text = render::tool_output(&entry.id, &entry.tool, state, &body);
             let score = if reference.is_some() { 1.0 } else { 0.8 * 0.7f32.powi(back as i32) };
-            let reason = if entry.pinned { Reason::ScratchPinned } else if stale { Reason::ScratchStale } else { Reason::ScratchFresh };
+            let reason = if entry.pinned {
+                Reason::ScratchPinned
+            } else if stale {
+                Reason::ScratchStale
+            } else {
+                Reason::ScratchFresh
+            };
             let reason = if reference.is_some() { Reason::Pinned } else { reason };
             let tokens = call.counter.count(&text)?.saturating_add(overhead);
-            found.push((Candidate { tier: Tier::E, kind: ItemKind::Scratch, id: entry.ordinal, score, tokens, pinned: reference.is_some(), reason }, text));
+            found.push((
+                Candidate {
+                    tier: Tier::E,
+                    kind: ItemKind::Scratch,
+                    id: entry.ordinal,
+                    score,
+                    tokens,
+                    pinned: reference.is_some(),
+                    reason,
+                },
+                text,
+            ));
         }
         Ok(found)
     }
 
-    fn render(&self, candidate: &Candidate, packed: &envelope::Packed, base: Option<&KnowledgeBase>, tools: &FxHashMap<u32, String>, overhead: u32, call: Call<'_>) -> Result<Option<Item>> {
+    fn render(
+        &self,
+        candidate: &Candidate,
+        packed: &envelope::Packed,
+        base: Option<&KnowledgeBase>,
+        tools: &FxHashMap<u32, String>,
+        overhead: u32,
+        call: Call<'_>,
+    ) -> Result<Option<Item>> {
         let mut name = String::new();
         let mut assistant = false;
         let text = match candidate.kind {
@@ -905,7 +1159,7 @@ impl Session {
             }
             ItemKind::Scratch => tools.get(&candidate.id).cloned().unwrap_or_default(),
             ItemKind::Summary => match self.threads.get(candidate.id) {
-                Some(thread) => self.summary_text(thread, call.options.summary_tokens, call)?.unwrap_or_default(),
+                Some(thread) => Self::summary_text(thread, call.options.summary_tokens, call)?.unwrap_or_default(),
                 None => return Ok(None),
             },
         };
@@ -919,14 +1173,33 @@ impl Session {
         if text.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Item { tier: candidate.tier, kind: candidate.kind, id: candidate.id, name, assistant, score: candidate.score, tokens, reason: candidate.reason, pinned: candidate.pinned, truncated: packed.cut, text }))
+        Ok(Some(Item {
+            tier: candidate.tier,
+            kind: candidate.kind,
+            id: candidate.id,
+            name,
+            assistant,
+            score: candidate.score,
+            tokens,
+            reason: candidate.reason,
+            pinned: candidate.pinned,
+            truncated: packed.cut,
+            text,
+        }))
     }
 
     /// What the conversation asks a document to cover: the subjects of the thread's user turns (G-69).
     fn subqueries(&self, of: &Classification) -> Vec<String> {
         const MOST: usize = 8;
         let thread = self.threads.get(of.thread.thread).map_or(&[][..], |thread| &thread.turns);
-        thread.iter().rev().filter_map(|id| self.log.get(*id)).filter(|turn| turn.role == Role::User).take(MOST).map(|turn| turn.text.clone()).collect()
+        thread
+            .iter()
+            .rev()
+            .filter_map(|id| self.log.get(*id))
+            .filter(|turn| turn.role == Role::User)
+            .take(MOST)
+            .map(|turn| turn.text.clone())
+            .collect()
     }
 
     // ---- state -----------------------------------------------------------------------------------------------------
@@ -945,7 +1218,11 @@ impl Session {
         let missing = || Error::limit(Code::NotFound, "thread", slug.unwrap_or("(active)"), "a thread of this session");
         match slug {
             Some(slug) => self.threads.by_slug(slug).ok_or_else(missing),
-            None => self.threads.active(0).or_else(|| (0..self.speakers.len() as u16).find_map(|s| self.threads.active(s))).ok_or_else(missing),
+            None => self
+                .threads
+                .active(0)
+                .or_else(|| (0..self.speakers.len() as u16).find_map(|s| self.threads.active(s)))
+                .ok_or_else(missing),
         }
     }
 
@@ -953,7 +1230,13 @@ impl Session {
     ///
     /// # Errors
     /// `NOT_FOUND`.
-    pub fn update_thread(&mut self, slug: Option<&str>, established: Option<Vec<String>>, open_questions: Option<Vec<String>>, user_constraints: Option<Vec<String>>) -> Result<()> {
+    pub fn update_thread(
+        &mut self,
+        slug: Option<&str>,
+        established: Option<Vec<String>>,
+        open_questions: Option<Vec<String>>,
+        user_constraints: Option<Vec<String>>,
+    ) -> Result<()> {
         let ordinal = self.thread_ordinal(slug)?;
         let Some(thread) = self.threads.get_mut(ordinal) else { return Ok(()) };
         let state = &mut thread.state;
@@ -1001,7 +1284,11 @@ impl Session {
     /// together with the text.
     pub fn context_hash(&self, of: &Classification) -> u64 {
         let mut hasher = Xxh3Default::new();
-        let depends: Vec<u32> = if of.query.turns.is_empty() { self.log.recent(4).iter().map(|turn| turn.id).collect() } else { of.query.turns.clone() };
+        let depends: Vec<u32> = if of.query.turns.is_empty() {
+            self.log.recent(4).iter().map(|turn| turn.id).collect()
+        } else {
+            of.query.turns.clone()
+        };
         for turn in depends.iter().filter_map(|id| self.log.get(*id)) {
             hasher.update(turn.text.as_bytes());
             hasher.update(&[0]);
@@ -1017,23 +1304,26 @@ impl Session {
     /// The name a new thread opened by `content` would get.
     pub fn slug_for(&self, content: &str, options: &Options) -> String {
         let mut text = Text::default();
-        text.read(content, &self.pack_for(&options.locale, content));
+        text.read(content, &pack_for(&options.locale, content));
         self.threads.free_slug(&slug(&text, options.thread_names))
     }
+}
+
+/// The marker pack of a text: of the locale named, or of the language it seems to be in.
+fn pack_for(locale: &str, content: &str) -> Arc<Pack> {
+    if locale == "auto" { Pack::detect(content) } else { Pack::of(locale) }
 }
 
 /// What a message is recognised by when a client resends it (G-71): the identity the host gave, else its role's number as
 /// a character and its text.
 pub fn message_hash(role: MessageRole, content: &str, identity: Option<&str>) -> u64 {
-    match identity {
-        Some(identity) => identity_hash(identity),
-        None => {
-            let mut hasher = Xxh3Default::new();
-            hasher.update(&[role as u8]);
-            hasher.update(content.as_bytes());
-            hasher.digest()
-        }
+    if let Some(identity) = identity {
+        return identity_hash(identity);
     }
+    let mut hasher = Xxh3Default::new();
+    hasher.update(&[role as u8]);
+    hasher.update(content.as_bytes());
+    hasher.digest()
 }
 
 /// Hash of a message's identity; see [`message_hash`].
@@ -1104,11 +1394,10 @@ fn lexical_scale(similarity: f32) -> f32 {
 
 fn mode(option: ModeOption, of: &Classification, log: &TurnLog) -> Mode {
     match option {
-        ModeOption::Conversation => Mode::Conversation,
         ModeOption::Document => Mode::Document,
         ModeOption::Hybrid => Mode::Hybrid,
         ModeOption::Auto if of.document_request && !log.is_empty() => Mode::Hybrid,
-        ModeOption::Auto => Mode::Conversation,
+        ModeOption::Auto | ModeOption::Conversation => Mode::Conversation,
     }
 }
 
@@ -1127,7 +1416,8 @@ fn order(items: Vec<Item>, of: &Classification) -> Vec<Item> {
         }
     }
     if !block.is_empty() {
-        let score = block.iter().map(|item| item.score).fold(0.0, f32::max) * (weights[Tier::C as usize] / heaviest) as f32;
+        let score =
+            block.iter().map(|item| item.score).fold(0.0, f32::max) * (weights[Tier::C as usize] / heaviest) as f32;
         block.sort_by_key(|item| item.id);
         units.insert(0, (score, block));
     }
@@ -1140,7 +1430,8 @@ fn order(items: Vec<Item>, of: &Classification) -> Vec<Item> {
 fn order_literal(items: Vec<Item>, of: &Classification) -> Vec<Item> {
     let weights = of.blend.weights();
     let heaviest = weights.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-    let scores: Vec<f32> = items.iter().map(|item| item.score * (weights[item.tier as usize] / heaviest) as f32).collect();
+    let scores: Vec<f32> =
+        items.iter().map(|item| item.score * (weights[item.tier as usize] / heaviest) as f32).collect();
     let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
     envelope::sandwich_literal(&scores).into_iter().filter_map(|at| items[at].take()).collect()
 }

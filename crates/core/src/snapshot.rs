@@ -13,6 +13,9 @@ const HEADER: usize = 4 + 4 + 32;
 
 impl Session {
     /// The whole session, its embedding spec included. Cost: linear in its size, mostly its vectors.
+    ///
+    /// # Panics
+    /// Never: a session holds nothing that cannot be written.
     pub fn snapshot(&self) -> Vec<u8> {
         let body = postcard::to_stdvec(self).expect("a session holds nothing that cannot be written");
         let mut bytes = Vec::with_capacity(HEADER + body.len());
@@ -30,7 +33,8 @@ impl Session {
     /// `INVALID_VECTOR` when its vectors are of another model than the engine's (G-56).
     pub fn restore(bytes: &[u8], id: &str, namespace: &str, options: &Options) -> Result<Self> {
         let invalid = |what: &str| Error::new(Code::InvalidSnapshot, what.to_owned());
-        let (header, body) = bytes.split_at_checked(HEADER).ok_or_else(|| invalid("the snapshot is shorter than its header"))?;
+        let (header, body) =
+            bytes.split_at_checked(HEADER).ok_or_else(|| invalid("the snapshot is shorter than its header"))?;
         if &header[..4] != MAGIC {
             return Err(invalid("these bytes are not a snapshot of a session"));
         }
@@ -41,17 +45,30 @@ impl Session {
         if Sha256::digest(body)[..] != header[8..] {
             return Err(invalid("the snapshot was cut or altered: its checksum does not fit"));
         }
-        let session: Self = postcard::from_bytes(body).map_err(|e| invalid(&format!("the snapshot cannot be read: {e}")))?;
+        let session: Self =
+            postcard::from_bytes(body).map_err(|e| invalid(&format!("the snapshot cannot be read: {e}")))?;
         if session.id() != id {
             return Err(Error::limit(Code::InvalidSnapshot, "the snapshot's session", session.id(), id));
         }
         if session.namespace() != namespace {
-            return Err(Error::limit(Code::InvalidSnapshot, "the snapshot's namespace", session.namespace(), namespace));
+            return Err(Error::limit(
+                Code::InvalidSnapshot,
+                "the snapshot's namespace",
+                session.namespace(),
+                namespace,
+            ));
         }
         let fresh = Self::new(id, namespace, options);
         if session.embedding() != fresh.embedding() {
-            let name = |session: &Self| session.embedding().map_or("none".to_owned(), |spec| format!("{} ({})", spec.id, spec.dimensions));
-            return Err(Error::limit(Code::InvalidVector, "the snapshot's embedding model", name(&session), name(&fresh)));
+            let name = |session: &Self| {
+                session.embedding().map_or("none".to_owned(), |spec| format!("{} ({})", spec.id, spec.dimensions))
+            };
+            return Err(Error::limit(
+                Code::InvalidVector,
+                "the snapshot's embedding model",
+                name(&session),
+                name(&fresh),
+            ));
         }
         Ok(session)
     }

@@ -47,7 +47,8 @@ struct Matcher {
 fn matcher() -> &'static Matcher {
     static MATCHER: OnceLock<Matcher> = OnceLock::new();
     MATCHER.get_or_init(|| {
-        let lists: Lists = serde_json::from_str(include_str!("../../../packs/spec.json")).expect("packs/spec.json is checked by tests");
+        let lists: Lists = serde_json::from_str(include_str!("../../../packs/spec.json"))
+            .expect("packs/spec.json is checked by tests");
         let groups = [
             (Use::Reference(ReferenceType::Tool), lists.tool),
             (Use::Reference(ReferenceType::Entity), lists.references.entity),
@@ -65,7 +66,12 @@ fn matcher() -> &'static Matcher {
                 uses.push((usage, rank as u32));
             }
         }
-        let automaton = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).match_kind(MatchKind::Standard).ascii_case_insensitive(true).build(&phrases).expect("a few dozen short phrases");
+        let automaton = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::DFA))
+            .match_kind(MatchKind::Standard)
+            .ascii_case_insensitive(true)
+            .build(&phrases)
+            .expect("a few dozen short phrases");
         Matcher { automaton, uses }
     })
 }
@@ -145,7 +151,13 @@ pub fn classify_intent(detected: &Detected, similarity: impl FnOnce() -> f32, st
 /// ordinal → the newest turn with such an enumeration, tool → the most recent scratch entry, action → whatever was
 /// resolved before it, since the procedure has no branch for it (G-30).
 pub fn resolve_references(source: &str, detected: &Detected, log: &TurnLog, scratch: &ScratchBuffer) -> Vec<Reference> {
-    let order = [ReferenceType::Entity, ReferenceType::Turn, ReferenceType::Ordinal, ReferenceType::Action, ReferenceType::Tool];
+    let order = [
+        ReferenceType::Entity,
+        ReferenceType::Turn,
+        ReferenceType::Ordinal,
+        ReferenceType::Action,
+        ReferenceType::Tool,
+    ];
     let mut resolved: Vec<Reference> = Vec::new();
     let mut previous = None;
     for kind in order {
@@ -161,7 +173,16 @@ pub fn resolve_references(source: &str, detected: &Detected, log: &TurnLog, scra
         };
         previous = target;
         let reason = if target.is_some() { Reason::SpecMarker } else { Reason::NoAntecedent };
-        resolved.push(Reference { span, kind, target, alternatives: Vec::new(), items, rows: Vec::new(), confidence: 1.0, reason });
+        resolved.push(Reference {
+            span,
+            kind,
+            target,
+            alternatives: Vec::new(),
+            items,
+            rows: Vec::new(),
+            confidence: 1.0,
+            reason,
+        });
     }
     resolved
 }

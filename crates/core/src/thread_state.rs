@@ -52,14 +52,16 @@ fn sentences<'a>(source: &'a str, text: &Text) -> Vec<Sentence<'a>> {
     let mut found = Vec::new();
     let mut start = 0;
     while start < words.len() && found.len() < READ {
-        let end = words[start..].iter().position(|w| w.sentence != words[start].sentence).map_or(words.len(), |n| start + n);
+        let end =
+            words[start..].iter().position(|w| w.sentence != words[start].sentence).map_or(words.len(), |n| start + n);
         let from = words[start].start as usize;
         let to = words.get(end).map_or(source.len(), |next| next.start as usize);
         let written = source[from..to].trim();
         let range = &words[start..end];
         let any = |class: Class| range.iter().any(|w| w.class.has(class));
         let question = written.contains(['?', '？', '؟']);
-        let standing = (start..end.min(start + READ)).any(|at| text.phrase_at(at, PhraseKind::Standing).is_some_and(|p| p.words.end <= end));
+        let standing = (start..end.min(start + READ))
+            .any(|at| text.phrase_at(at, PhraseKind::Standing).is_some_and(|p| p.words.end <= end));
         let first = any(Class::FIRST.or(Class::POSSESSIVE_FIRST));
         let value = range.iter().any(|w| w.value != 0 || w.capital && !w.opens() && w.is_content());
         found.push(Sentence {
@@ -88,7 +90,9 @@ fn push(list: &mut Vec<String>, line: &str) {
 pub fn summary(thread: &Thread) -> Vec<String> {
     let state = &thread.state;
     let mut lines = Vec::new();
-    for (label, list) in [("Constraint", &state.user_constraints), ("Established", &state.established), ("Open", &state.open_questions)] {
+    for (label, list) in
+        [("Constraint", &state.user_constraints), ("Established", &state.established), ("Open", &state.open_questions)]
+    {
         lines.extend(list.iter().map(|line| format!("{label}: {line}")));
     }
     lines
@@ -111,7 +115,10 @@ mod tests {
 
     #[test]
     fn constraints_facts_and_questions() {
-        let state = state(&[(Role::User, "I'm vegetarian. I run version 3.5 on 3 nodes. What should I cook?"), (Role::Assistant, "A curry. Do you like spice?")]);
+        let state = state(&[
+            (Role::User, "I'm vegetarian. I run version 3.5 on 3 nodes. What should I cook?"),
+            (Role::Assistant, "A curry. Do you like spice?"),
+        ]);
         assert_eq!(state.user_constraints, ["I'm vegetarian."]);
         assert_eq!(state.established, ["I run version 3.5 on 3 nodes."]);
         assert_eq!(state.open_questions, ["Do you like spice?"]);

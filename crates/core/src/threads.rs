@@ -122,7 +122,13 @@ impl Threads {
     /// Files turn `id` in `thread`, opening it under `slug` when it is the next one, and makes it active.
     pub fn file(&mut self, id: u32, thread: u32, speaker: u16, slug: impl FnOnce() -> String) {
         if thread as usize == self.threads.len() {
-            self.threads.push(Thread { slug: slug(), speaker, turns: Vec::new(), last_active: id, state: ThreadState::default() });
+            self.threads.push(Thread {
+                slug: slug(),
+                speaker,
+                turns: Vec::new(),
+                last_active: id,
+                state: ThreadState::default(),
+            });
         }
         let filed = &mut self.threads[thread as usize];
         filed.turns.push(id);
@@ -198,7 +204,10 @@ pub fn slug(text: &Text, names: ThreadNames) -> String {
         return String::new();
     }
     let mut slug = String::new();
-    let subject = text.words().iter().filter(|w| w.is_content() && !w.class.has(Class::REQUEST.or(Class::SAYING).or(Class::EMPTY_IT)));
+    let subject = text
+        .words()
+        .iter()
+        .filter(|w| w.is_content() && !w.class.has(Class::REQUEST.or(Class::SAYING).or(Class::EMPTY_IT)));
     for word in subject.map(|w| text.stem(w)).filter(|w| w.bytes().all(|b| b.is_ascii_alphanumeric())).take(WORDS) {
         if slug.len() + word.len() + 1 > CHARACTERS.min(LONGEST) {
             break;
@@ -312,7 +321,13 @@ pub const THREAD_FEATURES: [&str; 33] = [
 ];
 
 /// The numbers for the active thread against one other (the candidate for a resume).
-pub fn thread_features(active: Closeness, other: Option<Closeness>, other_thread: Option<u32>, active_thread: u32, evidence: &Evidence<'_>) -> [f32; THREAD_FEATURES.len()] {
+pub fn thread_features(
+    active: Closeness,
+    other: Option<Closeness>,
+    other_thread: Option<u32>,
+    active_thread: u32,
+    evidence: &Evidence<'_>,
+) -> [f32; THREAD_FEATURES.len()] {
     let flag = |holds: bool| f32::from(u8::from(holds));
     let text = evidence.text;
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 5));
@@ -322,11 +337,29 @@ pub fn thread_features(active: Closeness, other: Option<Closeness>, other_thread
             Some(Target::Turn(id)) => evidence.log.get(id).map(|turn| turn.thread),
             _ => None,
         };
-        evidence.references.iter().filter(|r| thread_of(r.target) == Some(thread)).map(|r| r.confidence).fold(0.0, f32::max)
+        evidence
+            .references
+            .iter()
+            .filter(|r| thread_of(r.target) == Some(thread))
+            .map(|r| r.confidence)
+            .fold(0.0, f32::max)
     };
-    let unseen = if evidence.terms.is_empty() { 0.0 } else { evidence.terms.iter().filter(|term| evidence.log.frequency(**term) == 0).count() as f32 / evidence.terms.len() as f32 };
+    let unseen = if evidence.terms.is_empty() {
+        0.0
+    } else {
+        evidence.terms.iter().filter(|term| evidence.log.frequency(**term) == 0).count() as f32
+            / evidence.terms.len() as f32
+    };
     let rival = other.unwrap_or_default();
-    let last_of = |role: Role| evidence.log.turns().iter().rposition(|turn| turn.role == role && turn.thread == active_thread).and_then(|at| evidence.similarities.get(at).copied()).unwrap_or(0.0);
+    let last_of = |role: Role| {
+        evidence
+            .log
+            .turns()
+            .iter()
+            .rposition(|turn| turn.role == role && turn.thread == active_thread)
+            .and_then(|at| evidence.similarities.get(at).copied())
+            .unwrap_or(0.0)
+    };
     let names = text.words().iter().filter(|w| w.capital && !w.opens() && w.is_content()).count();
     [
         active.similarity,
@@ -367,8 +400,15 @@ pub fn thread_features(active: Closeness, other: Option<Closeness>, other_thread
 
 /// The other thread that the turn is closest to.
 pub fn rival(all: &[Closeness], threads: &Threads, active: u32, speaker: u16) -> Option<u32> {
-    let strength = |at: &u32| { let c = all[*at as usize]; c.similarity.max(c.answers) + c.exclusive + 0.5 * c.overlap };
-    threads.of(speaker).filter(|at| *at != active).max_by(|a, b| strength(a).total_cmp(&strength(b)).then_with(|| threads.all()[*a as usize].last_active.cmp(&threads.all()[*b as usize].last_active)))
+    let strength = |at: &u32| {
+        let c = all[*at as usize];
+        c.similarity.max(c.answers) + c.exclusive + 0.5 * c.overlap
+    };
+    threads.of(speaker).filter(|at| *at != active).max_by(|a, b| {
+        strength(a)
+            .total_cmp(&strength(b))
+            .then_with(|| threads.all()[*a as usize].last_active.cmp(&threads.all()[*b as usize].last_active))
+    })
 }
 
 /// The rival thread and the numbers behind the decision; none for a speaker's first turn.
@@ -376,13 +416,18 @@ pub fn inspect(threads: &Threads, evidence: &Evidence<'_>) -> Option<(Option<u32
     let active = threads.active(evidence.speaker)?;
     let all = closeness(threads, evidence);
     let other = rival(&all, threads, active, evidence.speaker);
-    Some((other, thread_features(all[active as usize], other.map(|at| all[at as usize]), other, active, evidence).to_vec()))
+    Some((
+        other,
+        thread_features(all[active as usize], other.map(|at| all[at as usize]), other, active, evidence).to_vec(),
+    ))
 }
 
 /// One decision: resume, stay, join or new (G-17), by two small models over the evidence.
 pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds) -> Decision {
     static MODELS: OnceLock<[Linear; 2]> = OnceLock::new();
-    let [new, resume] = MODELS.get_or_init(|| [model::linear("thread.new", &THREAD_FEATURES), model::linear("thread.resume", &THREAD_FEATURES)]);
+    let [new, resume] = MODELS.get_or_init(|| {
+        [model::linear("thread.new", &THREAD_FEATURES), model::linear("thread.resume", &THREAD_FEATURES)]
+    });
     let next = threads.all().len() as u32;
     let Some(active) = threads.active(evidence.speaker) else {
         return Decision { thread: next, event: ThreadEvent::New, similarity: 0.0, reason: Reason::FirstTurn };
@@ -398,22 +443,49 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
         && (returns(other) || resume.probability(&features) > model::threshold("thread.resume"))
     {
         let reason = if said(PhraseKind::Return) { Reason::ReturnPhrase } else { Reason::Resumed };
-        return Decision { thread: other, event: ThreadEvent::Resume, similarity: all[other as usize].similarity, reason };
+        return Decision {
+            thread: other,
+            event: ThreadEvent::Resume,
+            similarity: all[other as usize].similarity,
+            reason,
+        };
     }
     if here.similarity > thresholds.join {
-        return Decision { thread: active, event: ThreadEvent::Join, similarity: here.similarity, reason: Reason::SimilarThread };
+        return Decision {
+            thread: active,
+            event: ThreadEvent::Join,
+            similarity: here.similarity,
+            reason: Reason::SimilarThread,
+        };
     }
     // A turn without a subject of its own carries the thread on.
-    let outright = |p: &Phrase| matches!(p.kind, PhraseKind::Continue | PhraseKind::Clarify) && evidence.text.words().len() <= p.words.len() + 2;
+    let outright = |p: &Phrase| {
+        matches!(p.kind, PhraseKind::Continue | PhraseKind::Clarify | PhraseKind::ClarifyAlone)
+            && evidence.text.words().len() <= p.words.len() + 2
+    };
     if evidence.terms.is_empty() || evidence.text.phrases().iter().any(outright) {
-        return Decision { thread: active, event: ThreadEvent::Stay, similarity: here.similarity, reason: Reason::DependsOnLog };
+        return Decision {
+            thread: active,
+            event: ThreadEvent::Stay,
+            similarity: here.similarity,
+            reason: Reason::DependsOnLog,
+        };
     }
-    let leaves = said(PhraseKind::Digress) && here.overlap == 0.0 && here.similarity < thresholds.stay && !evidence.terms.is_empty();
+    let leaves = said(PhraseKind::Digress)
+        && here.overlap == 0.0
+        && here.similarity < thresholds.stay
+        && !evidence.terms.is_empty();
     if leaves || new.probability(&features) > model::threshold("thread.new") {
         let reason = if said(PhraseKind::Digress) { Reason::DigressPhrase } else { Reason::Unlike };
         return Decision { thread: next, event: ThreadEvent::New, similarity: here.similarity, reason };
     }
-    let reason = if here.similarity >= thresholds.stay { Reason::CloseEnough } else if evidence.dependent { Reason::DependsOnLog } else { Reason::NothingSays };
+    let reason = if here.similarity >= thresholds.stay {
+        Reason::CloseEnough
+    } else if evidence.dependent {
+        Reason::DependsOnLog
+    } else {
+        Reason::NothingSays
+    };
     Decision { thread: active, event: ThreadEvent::Stay, similarity: here.similarity, reason }
 }
 

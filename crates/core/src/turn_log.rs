@@ -207,7 +207,13 @@ impl TurnLog {
 
     /// Bytes held, text left out.
     pub fn bytes(&self) -> usize {
-        let turns: usize = self.turns.iter().map(|t| size_of::<Turn>() + t.terms.len() * 4 + t.lists.iter().map(|l| 16 + l.items.len() * 8).sum::<usize>()).sum();
+        let turns: usize = self
+            .turns
+            .iter()
+            .map(|t| {
+                size_of::<Turn>() + t.terms.len() * 4 + t.lists.iter().map(|l| 16 + l.items.len() * 8).sum::<usize>()
+            })
+            .sum();
         turns + self.vectors.capacity() * 4 + self.frequency.capacity() * 9
     }
 
@@ -220,7 +226,12 @@ impl TurnLog {
 /// Hashes of the first `most` different content words of a text, in order of first mention.
 pub fn content_terms(text: &Text, most: usize) -> Vec<u32> {
     let mut seen = FxHashSet::default();
-    text.words().iter().filter(|word| word.is_content() && seen.insert(word.term)).map(|word| word.term).take(most).collect()
+    text.words()
+        .iter()
+        .filter(|word| word.is_content() && seen.insert(word.term))
+        .map(|word| word.term)
+        .take(most)
+        .collect()
 }
 
 /// Different content words that a turn is found by; a longer one is found by its beginning.
@@ -260,7 +271,16 @@ pub(crate) mod tests {
 
     #[test]
     fn recency_values_of_the_requirements() {
-        for (distance, value) in [(0, 1.0), (1, 0.890_899), (2, 0.793_701), (3, 0.707_107), (6, 0.5), (12, 0.25), (18, 0.125), (24, 0.0625)] {
+        for (distance, value) in [
+            (0, 1.0),
+            (1, 0.890_899),
+            (2, 0.793_701),
+            (3, std::f64::consts::FRAC_1_SQRT_2),
+            (6, 0.5),
+            (12, 0.25),
+            (18, 0.125),
+            (24, 0.0625),
+        ] {
             assert!((turn_recency(distance, 6.0) - value).abs() < 1e-6, "{distance}");
         }
     }

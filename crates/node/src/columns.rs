@@ -1,4 +1,4 @@
-//! Results as columns: numbers in one registered Float64Array, texts in one string that the columns point into.
+//! Results as columns: numbers in one registered `Float64Array`, texts in one string that the columns point into.
 //!
 //! `src/columns.ts`, `src/classification.ts` and `src/turn.ts` read them; the layout is described in ARCHITECTURE.md.
 
@@ -159,7 +159,8 @@ impl Columns {
         self.push(of.reinvoke.len() as u32);
         for ordinal in &of.reinvoke {
             self.push(*ordinal);
-            let (tool, arguments) = session.scratch().get(*ordinal).map_or(("", ""), |entry| (&entry.tool, &entry.arguments));
+            let (tool, arguments) =
+                session.scratch().get(*ordinal).map_or(("", ""), |entry| (&entry.tool, &entry.arguments));
             self.text(tool);
             self.text(arguments);
         }

@@ -37,7 +37,7 @@ impl Failure {
     /// A failure of the host's own function or of the boundary.
     #[expect(clippy::needless_pass_by_value, reason = "used with map_err")]
     pub fn host(error: Error) -> Self {
-        Self(CoreError::new(Code::Internal, error.reason.to_string()))
+        Self(CoreError::new(Code::Internal, error.reason.clone()))
     }
 }
 

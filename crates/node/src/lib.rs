@@ -1,7 +1,12 @@
 //! The Node binding: convert, call, convert.
 //!
 //! Free functions over u32 handles in a thread-local registry; a class receiver alone would cost ten empty calls. Every
-//! export catches panics; every failure carries a code. Results come back in one registered Float64Array and one string.
+//! export catches panics; every failure carries a code. Results come back in one registered `Float64Array` and one string.
+#![expect(
+    clippy::missing_errors_doc,
+    clippy::needless_pass_by_value,
+    reason = "exports own what crosses the boundary; the façade documents their errors"
+)]
 
 mod columns;
 mod failure;
@@ -10,7 +15,7 @@ mod text;
 
 use std::cell::RefCell;
 
-use napi::bindgen_prelude::{Float32Array, Float64Array, Function, FnArgs, Uint8Array};
+use napi::bindgen_prelude::{Float32Array, Float64Array, FnArgs, Function, Uint8Array};
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::json;
@@ -110,7 +115,9 @@ pub fn engine_open(options: Utf16String, counter: Option<Function<'_, FnArgs<(St
         let options = Options::parse(&options.0)?;
         let custom = match (&options.tokens, counter) {
             (TokensOption::Custom, Some(counter)) => Some(counter.create_ref().map_err(Failure::host)?),
-            (TokensOption::Custom, None) => return Err(CoreError::new(Code::InvalidOption, "tokens: custom needs a function").into()),
+            (TokensOption::Custom, None) => {
+                return Err(CoreError::new(Code::InvalidOption, "tokens: custom needs a function").into());
+            }
             _ => None,
         };
         registry::open(Engine::new(options, custom)?)
@@ -157,7 +164,8 @@ pub fn session_open(engine: u32, id: Utf16String, namespace: Utf16String) -> Res
 #[napi(catch_unwind)]
 pub fn session_restore(engine: u32, id: Utf16String, namespace: Utf16String, bytes: Uint8Array) -> Result<u32> {
     js(|| {
-        let session = with_engine(engine, |engine| Ok(Session::restore(&bytes, &id.0, &namespace.0, &engine.options)?))?;
+        let session =
+            with_engine(engine, |engine| Ok(Session::restore(&bytes, &id.0, &namespace.0, &engine.options)?))?;
         registry::open_session(engine, session)
     })
 }
@@ -165,9 +173,7 @@ pub fn session_restore(engine: u32, id: Utf16String, namespace: Utf16String, byt
 /// The session as bytes: versioned and checksummed.
 #[napi(catch_unwind)]
 pub fn session_snapshot(session: u32) -> Result<Uint8Array> {
-    js(|| {
-        with_session(session, |cx| Ok(Uint8Array::from(cx.session.snapshot())))
-    })
+    js(|| with_session(session, |cx| Ok(Uint8Array::from(cx.session.snapshot()))))
 }
 
 /// Closes a session; idempotent.
@@ -178,12 +184,22 @@ pub fn session_close(env: &napi::Env, session: u32) -> Result<()> {
 
 /// Appends a message: a positive turn id, a negative scratch ordinal, or 0.
 #[napi(catch_unwind)]
-pub fn append(env: &napi::Env, session: u32, role: u32, content: Utf16String, meta: Option<Utf16String>, vector: Option<&[f32]>, now: f64) -> Result<f64> {
+pub fn append(
+    env: &napi::Env,
+    session: u32,
+    role: u32,
+    content: Utf16String,
+    meta: Option<Utf16String>,
+    vector: Option<&[f32]>,
+    now: f64,
+) -> Result<f64> {
     js(|| {
         let role = role_of(role)?;
         let meta: Meta = meta.map_or(Ok(Meta::default()), |meta| parse(&meta.0, Code::InvalidMessage))?;
         with_session(session, |cx| {
-            let appended = cx.call(*env, now, |session, call, workspace, _| session.append(role, &content.0, meta, vector, call, workspace))?;
+            let appended = cx.call(*env, now, |session, call, workspace, _| {
+                session.append(role, &content.0, meta, vector, call, workspace)
+            })?;
             Ok(match appended {
                 Appended::Turn(id) => f64::from(id),
                 Appended::Scratch(ordinal) => -f64::from(ordinal),
@@ -204,11 +220,20 @@ pub fn sync_prefix(session: u32, identities: Vec<String>) -> Result<u32> {
 
 /// Classifies a turn; the texts of the result, its numbers in the registered buffer.
 #[napi(catch_unwind)]
-pub fn classify(env: &napi::Env, session: u32, content: Utf16String, overrides: Option<Utf16String>, vector: Option<&[f32]>, now: f64) -> Result<String> {
+pub fn classify(
+    env: &napi::Env,
+    session: u32,
+    content: Utf16String,
+    overrides: Option<Utf16String>,
+    vector: Option<&[f32]>,
+    now: f64,
+) -> Result<String> {
     js(|| {
         let options = overrides.map_or(Ok(CallOptions::default()), |json| CallOptions::parse(&json.0))?;
         with_session(session, |cx| {
-            let of = cx.call(*env, now, |session, call, workspace, _| session.classify(&content.0, vector, &options, call, workspace))?;
+            let of = cx.call(*env, now, |session, call, workspace, _| {
+                session.classify(&content.0, vector, &options, call, workspace)
+            })?;
             OUT.with_borrow_mut(|out| {
                 out.columns.clear();
                 out.columns.classification(&of, &content.0, cx.session);
@@ -222,11 +247,20 @@ pub fn classify(env: &napi::Env, session: u32, content: Utf16String, overrides: 
 
 /// Assembles the envelope of a turn; as [`classify`].
 #[napi(catch_unwind)]
-pub fn assemble(env: &napi::Env, session: u32, content: Utf16String, overrides: Option<Utf16String>, vector: Option<&[f32]>, now: f64) -> Result<String> {
+pub fn assemble(
+    env: &napi::Env,
+    session: u32,
+    content: Utf16String,
+    overrides: Option<Utf16String>,
+    vector: Option<&[f32]>,
+    now: f64,
+) -> Result<String> {
     js(|| {
         let options = overrides.map_or(Ok(CallOptions::default()), |json| CallOptions::parse(&json.0))?;
         with_session(session, |cx| {
-            let of = cx.call(*env, now, |session, call, workspace, base| session.assemble(&content.0, vector, &options, base, call, workspace))?;
+            let of = cx.call(*env, now, |session, call, workspace, base| {
+                session.assemble(&content.0, vector, &options, base, call, workspace)
+            })?;
             OUT.with_borrow_mut(|out| {
                 out.columns.clear();
                 out.columns.classification(&of.classification, &content.0, cx.session);
@@ -253,33 +287,29 @@ pub fn query(session: u32, content: Utf16String, locale: u32, turns: Vec<u32>) -
 /// Name of a thread.
 #[napi(catch_unwind)]
 pub fn thread_slug(session: u32, ordinal: u32) -> Result<String> {
-    js(|| {
-        with_session(session, |cx| Ok(cx.session.slug(ordinal).unwrap_or_default().to_owned()))
-    })
+    js(|| with_session(session, |cx| Ok(cx.session.slug(ordinal).unwrap_or_default().to_owned())))
 }
 
 /// Id of a scratch entry.
 #[napi(catch_unwind)]
 pub fn scratch_id(session: u32, ordinal: u32) -> Result<String> {
     js(|| {
-        with_session(session, |cx| Ok(cx.session.scratch().get(ordinal).map(|entry| entry.id.clone()).unwrap_or_default()))
+        with_session(session, |cx| {
+            Ok(cx.session.scratch().get(ordinal).map(|entry| entry.id.clone()).unwrap_or_default())
+        })
     })
 }
 
 /// Name that a new thread opened by a turn would get.
 #[napi(catch_unwind)]
 pub fn slug_for(session: u32, content: Utf16String) -> Result<String> {
-    js(|| {
-        with_session(session, |cx| Ok(cx.session.slug_for(&content.0, &cx.engine.options)))
-    })
+    js(|| with_session(session, |cx| Ok(cx.session.slug_for(&content.0, &cx.engine.options))))
 }
 
 /// System and developer messages, JSON.
 #[napi(catch_unwind)]
 pub fn system_messages(session: u32) -> Result<String> {
-    js(|| {
-        with_session(session, |cx| Ok(serde_json::to_string(cx.session.system()).unwrap_or_default()))
-    })
+    js(|| with_session(session, |cx| Ok(serde_json::to_string(cx.session.system()).unwrap_or_default())))
 }
 
 /// State of a thread, JSON; of the active one for an empty id.
@@ -315,16 +345,21 @@ struct ThreadUpdate {
 pub fn update_thread(session: u32, update: Utf16String) -> Result<()> {
     js(|| {
         let update: ThreadUpdate = parse(&update.0, Code::InvalidOption)?;
-        with_session(session, |cx| Ok(cx.session.update_thread(update.thread_id.as_deref(), update.established, update.open_questions, update.user_constraints)?))
+        with_session(session, |cx| {
+            Ok(cx.session.update_thread(
+                update.thread_id.as_deref(),
+                update.established,
+                update.open_questions,
+                update.user_constraints,
+            )?)
+        })
     })
 }
 
 /// Erases a turn; false when there is none.
 #[napi(catch_unwind)]
 pub fn delete_turn(session: u32, id: u32) -> Result<bool> {
-    js(|| {
-        with_session(session, |cx| Ok(cx.session.delete_turn(id)))
-    })
+    js(|| with_session(session, |cx| Ok(cx.session.delete_turn(id))))
 }
 
 /// The turns, JSON.
@@ -371,9 +406,7 @@ pub fn scratch_raw(session: u32, id: Utf16String) -> Result<String> {
 /// The facts of a namespace.
 #[napi(catch_unwind)]
 pub fn facts_open(engine: u32, namespace: Utf16String) -> Result<u32> {
-    js(|| {
-        registry::open_base(engine, namespace.0)
-    })
+    js(|| registry::open_base(engine, namespace.0))
 }
 
 /// Adds or replaces facts, JSON, with their vectors as rows; returns how many.
@@ -391,9 +424,7 @@ pub fn facts_add(env: &napi::Env, facts: u32, json: Utf16String, vectors: Option
 /// Erases facts; returns how many there were.
 #[napi(catch_unwind)]
 pub fn facts_delete(facts: u32, ids: Vec<String>) -> Result<u32> {
-    js(|| {
-        with_base(facts, |_, base| Ok(ids.iter().filter(|id| base.delete(id)).count() as u32))
-    })
+    js(|| with_base(facts, |_, base| Ok(ids.iter().filter(|id| base.delete(id)).count() as u32)))
 }
 
 /// The facts nearest to a text, JSON.
@@ -410,17 +441,13 @@ pub fn facts_search(facts: u32, content: Utf16String, k: u32, vector: Option<&[f
 /// Number of facts.
 #[napi(catch_unwind)]
 pub fn facts_size(facts: u32) -> Result<u32> {
-    js(|| {
-        with_base(facts, |_, base| Ok(base.len() as u32))
-    })
+    js(|| with_base(facts, |_, base| Ok(base.len() as u32)))
 }
 
 /// Hash of the facts' state (R009-6).
 #[napi(catch_unwind)]
 pub fn facts_state(facts: u32) -> Result<String> {
-    js(|| {
-        with_base(facts, |_, base| Ok(base.state_hash()))
-    })
+    js(|| with_base(facts, |_, base| Ok(base.state_hash())))
 }
 
 /// Tokens of a text by the engine's counter.
@@ -451,6 +478,9 @@ pub fn embed(engine: u32, content: Utf16String) -> Result<Float32Array> {
 pub fn nothing() {}
 
 /// Panics, to show that a panic is an error.
+///
+/// # Panics
+/// Always.
 #[napi(catch_unwind)]
 pub fn panic_for_test() -> Result<()> {
     js(|| {

@@ -35,7 +35,9 @@ impl Engine {
             TokensOption::Json(json) => Counter::from_json(json)?,
         };
         let host = match &options.embedder {
-            EmbedderOption::Host { id, dimensions, calibration } => Some(EmbeddingSpec { id: id.clone(), dimensions: *dimensions, calibration: calibration.clone() }),
+            EmbedderOption::Host { id, dimensions, calibration } => {
+                Some(EmbeddingSpec { id: id.clone(), dimensions: *dimensions, calibration: calibration.clone() })
+            }
             _ => None,
         };
         let engine = Self { options, counter, custom, host, workspace: Workspace::default() };
@@ -97,7 +99,8 @@ pub struct EngineCounter<'a> {
 impl TokenCounter for EngineCounter<'_> {
     fn count(&self, text: &str) -> Result<u32> {
         let Some(custom) = self.custom else { return self.counter.count(text) };
-        let failed = |e: napi::Error| CoreError::new(Code::Tokenizer, format!("the token counter failed: {}", e.reason));
+        let failed =
+            |e: napi::Error| CoreError::new(Code::Tokenizer, format!("the token counter failed: {}", e.reason));
         let function = custom.borrow_back(&self.env).map_err(failed)?;
         let count = function.call(FnArgs::from((text.to_owned(),))).map_err(failed)?;
         if count >= 0.0 && count.fract() == 0.0 && count <= f64::from(u32::MAX) {
@@ -124,7 +127,7 @@ struct Held {
 struct Base {
     engine: u32,
     namespace: String,
-    base: KnowledgeBase,
+    facts: KnowledgeBase,
 }
 
 #[derive(Default)]
@@ -147,7 +150,10 @@ impl Registry {
     }
 
     fn base_of(&self, engine: u32, namespace: &str) -> Option<u32> {
-        self.bases.iter().find(|(_, base)| base.engine == engine && base.namespace == namespace).map(|(handle, _)| *handle)
+        self.bases
+            .iter()
+            .find(|(_, base)| base.engine == engine && base.namespace == namespace)
+            .map(|(handle, _)| *handle)
     }
 
     fn engine(&mut self, handle: u32) -> Outcome<&mut Engine> {
@@ -163,7 +169,9 @@ fn unknown(kind: &str, handle: u32, last: u32) -> CoreError {
 fn with<T>(act: impl FnOnce(&mut Registry) -> Outcome<T>) -> Outcome<T> {
     REGISTRY.with(|registry| match registry.try_borrow_mut() {
         Ok(mut registry) => act(&mut registry),
-        Err(_) => Err(CoreError::new(Code::Reentrant, "the engine was called from inside one of its own callbacks").into()),
+        Err(_) => {
+            Err(CoreError::new(Code::Reentrant, "the engine was called from inside one of its own callbacks").into())
+        }
     })
 }
 
@@ -223,10 +231,12 @@ pub fn open_base(engine: u32, namespace: String) -> Outcome<u32> {
             return Ok(handle);
         }
         let handle = registry.next()?;
-        for held in registry.sessions.values_mut().filter(|held| held.engine == engine && held.session.namespace() == namespace) {
+        for held in
+            registry.sessions.values_mut().filter(|held| held.engine == engine && held.session.namespace() == namespace)
+        {
             held.base = Some(handle);
         }
-        registry.bases.insert(handle, Base { engine, namespace, base: KnowledgeBase::new(dimensions, index_above) });
+        registry.bases.insert(handle, Base { engine, namespace, facts: KnowledgeBase::new(dimensions, index_above) });
         Ok(handle)
     })
 }
@@ -240,7 +250,7 @@ pub fn with_base<T>(handle: u32, act: impl FnOnce(&mut Engine, &mut KnowledgeBas
         let Registry { last, engines, bases, .. } = registry;
         let base = bases.get_mut(&handle).ok_or_else(|| unknown("facts", handle, *last))?;
         let engine = engines.get_mut(&base.engine).ok_or_else(|| unknown("engine", base.engine, *last))?;
-        act(engine, &mut base.base)
+        act(engine, &mut base.facts)
     })
 }
 
@@ -253,7 +263,12 @@ pub struct InSession<'a> {
 }
 
 impl InSession<'_> {
-    pub fn call<T>(&mut self, env: Env, now: f64, act: impl FnOnce(&mut Session, Call<'_>, &mut Workspace, Option<&mut KnowledgeBase>) -> Result<T>) -> Outcome<T> {
+    pub fn call<T>(
+        &mut self,
+        env: Env,
+        now: f64,
+        act: impl FnOnce(&mut Session, Call<'_>, &mut Workspace, Option<&mut KnowledgeBase>) -> Result<T>,
+    ) -> Outcome<T> {
         let Engine { options, counter, custom, workspace, .. } = &mut *self.engine;
         let counter = EngineCounter { counter, custom: custom.as_ref(), env };
         let call = Call { options, counter: &counter, now: now as i64 };
@@ -278,7 +293,7 @@ pub fn with_session<T>(handle: u32, act: impl FnOnce(&mut InSession<'_>) -> Outc
         let Registry { last, engines, sessions, bases } = registry;
         let held = sessions.get_mut(&handle).ok_or_else(|| unknown("session", handle, *last))?;
         let engine = engines.get_mut(&held.engine).ok_or_else(|| unknown("engine", held.engine, *last))?;
-        let base = held.base.and_then(|base| bases.get_mut(&base)).map(|base| &mut base.base);
+        let base = held.base.and_then(|base| bases.get_mut(&base)).map(|base| &mut base.facts);
         act(&mut InSession { session: &mut held.session, engine, base, reported: &mut held.reported })
     })
 }
@@ -287,6 +302,7 @@ pub fn with_session<T>(handle: u32, act: impl FnOnce(&mut InSession<'_>) -> Outc
 pub fn usage(engine: u32) -> Outcome<(usize, usize)> {
     with(|registry| {
         let held = registry.sessions.values().filter(|held| held.engine == engine);
-        Ok(held.fold((0, 0), |(n, bytes), held| (n + 1, bytes + held.session.bytes() + held.session.log().text_bytes())))
+        Ok(held
+            .fold((0, 0), |(n, bytes), held| (n + 1, bytes + held.session.bytes() + held.session.log().text_bytes())))
     })
 }

@@ -1,4 +1,4 @@
-//! Utf16String across the boundary: UTF-16 from JavaScript, UTF-8 inside, offsets back in UTF-16 units.
+//! Text across the boundary: UTF-16 from `JavaScript`, UTF-8 inside, offsets back in UTF-16 units.
 
 use std::cell::RefCell;
 use std::ptr;
@@ -32,7 +32,9 @@ impl FromNapiValue for Utf16String {
         UNITS.with_borrow_mut(|units| {
             let mut length = 0;
             // SAFETY: the buffer is valid for `units.len()` units, the terminator included.
-            let mut status = unsafe { sys::napi_get_value_string_utf16(env, value, units.as_mut_ptr(), units.len(), &raw mut length) };
+            let mut status = unsafe {
+                sys::napi_get_value_string_utf16(env, value, units.as_mut_ptr(), units.len(), &raw mut length)
+            };
             if status == sys::Status::napi_ok && length + 1 == units.len() {
                 // It may have been cut: ask for the length and read again.
                 // SAFETY: a null buffer asks for the length only.
@@ -42,7 +44,9 @@ impl FromNapiValue for Utf16String {
                 }
                 if status == sys::Status::napi_ok {
                     // SAFETY: as above, with a buffer that is long enough.
-                    status = unsafe { sys::napi_get_value_string_utf16(env, value, units.as_mut_ptr(), units.len(), &raw mut length) };
+                    status = unsafe {
+                        sys::napi_get_value_string_utf16(env, value, units.as_mut_ptr(), units.len(), &raw mut length)
+                    };
                 }
             }
             if status != sys::Status::napi_ok {

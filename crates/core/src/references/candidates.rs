@@ -137,7 +137,10 @@ fn reported(text: &Text, at: usize) -> Option<Candidate> {
         return None;
     }
     let way = words[at].class.has(Class::DEFINITE) && words.get(at + 1).is_some_and(|_| text.folded(at + 1) == "way");
-    if !(text.folded(at) == "what" || way || words[at].class.has(Class::CONJUNCTION.or(Class::PREPOSITION)) && matches!(text.folded(at), "like" | "as")) {
+    if !(text.folded(at) == "what"
+        || way
+        || words[at].class.has(Class::CONJUNCTION.or(Class::PREPOSITION)) && matches!(text.folded(at), "like" | "as"))
+    {
         return None;
     }
     let subject = at + 1 + usize::from(way);
@@ -147,7 +150,12 @@ fn reported(text: &Text, at: usize) -> Option<Candidate> {
     let verb = told_end(text, subject)?;
     let done = matches!(text.folded(verb - 1), "did" | "done");
     let told = words[verb - 1].class.has(Class::SAID) || matches!(words[verb - 1].tag, Tag::Past);
-    (done || told && !way).then(|| Candidate { words: at..verb, head: None, shape: if done { Shape::Action } else { Shape::Turn }, selector: None })
+    (done || told && !way).then_some(Candidate {
+        words: at..verb,
+        head: None,
+        shape: if done { Shape::Action } else { Shape::Turn },
+        selector: None,
+    })
 }
 
 /// End of "you said", "I've just asked", "she sent" that begins at a subject: after its verb of the past or of saying.
@@ -157,10 +165,16 @@ fn told_end(text: &Text, subject: usize) -> Option<usize> {
     let mut at = subject + 1;
     while at < subject + 4 {
         let word = words.get(at).filter(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
-        if word.class.has(Class::SAID) || word.tag == Tag::Past || matches!(text.folded(at), "did" | "done") && !words.get(at + 1).is_some_and(|next| next.class.has(Class::NEGATION)) {
+        if word.class.has(Class::SAID)
+            || word.tag == Tag::Past
+            || matches!(text.folded(at), "did" | "done")
+                && !words.get(at + 1).is_some_and(|next| next.class.has(Class::NEGATION))
+        {
             return Some(at + 1);
         }
-        if !(word.class.has(BETWEEN) || word.tag == Tag::Adverb) || matches!(text.folded(at), "would" | "could" | "should" | "can" | "will" | "might" | "must" | "may") {
+        if !(word.class.has(BETWEEN) || word.tag == Tag::Adverb)
+            || matches!(text.folded(at), "would" | "could" | "should" | "can" | "will" | "might" | "must" | "may")
+        {
             return None;
         }
         at += 1;
@@ -183,7 +197,8 @@ fn with_clause(text: &Text, end: usize) -> usize {
 
 /// "do it again", "same for": the phrase itself; "check again": a verb and "again".
 fn action(text: &Text, at: usize) -> Option<Candidate> {
-    let again = text.words().get(at + 1).is_some_and(|w| w.class.has(Class::AGAIN) && !w.gap.has(Gap::STOP.or(Gap::PAUSE)));
+    let again =
+        text.words().get(at + 1).is_some_and(|w| w.class.has(Class::AGAIN) && !w.gap.has(Gap::STOP.or(Gap::PAUSE)));
     let clarifies = || text.phrases().iter().any(|p| p.kind == PhraseKind::Clarify && p.words.contains(&at));
     if again && !clarifies() && (text.words()[at].tag == Tag::Verb || text.words()[at].class.has(Class::VERBAL)) {
         return Some(Candidate { words: at..at + 2, head: None, shape: Shape::Action, selector: None });
@@ -191,7 +206,12 @@ fn action(text: &Text, at: usize) -> Option<Candidate> {
     let phrase = text.phrases().iter().find(|p| p.kind == PhraseKind::Action && p.words.start == at)?;
     let first = text.words()[at];
     let opens = first.opens() || first.gap.has(Gap::PAUSE) || at <= 3;
-    (opens || phrase.words.len() > 2).then(|| Candidate { words: phrase.words.clone(), head: None, shape: Shape::Action, selector: None })
+    (opens || phrase.words.len() > 2).then(|| Candidate {
+        words: phrase.words.clone(),
+        head: None,
+        shape: Shape::Action,
+        selector: None,
+    })
 }
 
 /// "what you said", "your last answer", "two messages ago", "my first question".
@@ -206,22 +226,53 @@ fn turn(text: &Text, at: usize) -> Option<Candidate> {
     if owner || word.class.has(Class::DEFINITE) {
         let end = phrase_end(text, at + 1);
         let head = end.checked_sub(1).filter(|head| *head > at)?;
-        let counted = words[at + 1..=head].iter().any(|w| w.class.has(Class::ORDINAL.or(Class::LAST).or(Class::EARLIER).or(Class::SAME)));
-        let about = words[head].class.has(Class::SPEECH) && said_noun(text, head) && words.get(end).is_some_and(|next| !next.gap.has(Gap::STOP.or(Gap::PAUSE)) && matches!(text.folded(end), "about" | "on" | "regarding" | "concerning"));
+        let counted = words[at + 1..=head]
+            .iter()
+            .any(|w| w.class.has(Class::ORDINAL.or(Class::LAST).or(Class::EARLIER).or(Class::SAME)));
+        let about = words[head].class.has(Class::SPEECH)
+            && said_noun(text, head)
+            && words.get(end).is_some_and(|next| {
+                !next.gap.has(Gap::STOP.or(Gap::PAUSE))
+                    && matches!(text.folded(end), "about" | "on" | "regarding" | "concerning")
+            });
         if about && word.class.has(Class::DEFINITE) {
-            return Some(Candidate { words: at..end, head: Some(head), shape: Shape::Turn, selector: selector(text, at..end) });
+            return Some(Candidate {
+                words: at..end,
+                head: Some(head),
+                shape: Shape::Turn,
+                selector: selector(text, at..end),
+            });
         }
         // "your suggestion from a couple of messages back"
         let from = (end + 1..words.len().min(end + 3)).find_map(|from| turns_ago(text, from));
-        if let Some((end, count)) = from.filter(|_| owner && words[head].class.has(Class::SPEECH) && words[end].class.has(Class::PREPOSITION)) {
-            return Some(Candidate { words: at..end, head: Some(head), shape: Shape::Turn, selector: Some(Selector::TurnsAgo(count)) });
+        if let Some((end, count)) =
+            from.filter(|_| owner && words[head].class.has(Class::SPEECH) && words[end].class.has(Class::PREPOSITION))
+        {
+            return Some(Candidate {
+                words: at..end,
+                head: Some(head),
+                shape: Shape::Turn,
+                selector: Some(Selector::TurnsAgo(count)),
+            });
         }
-        if words[head].class.has(Class::SPEECH) && (owner && (counted || word.class.has(Class::POSSESSIVE_SECOND)) || counted && spoken(text, head)) {
-            return Some(Candidate { words: at..end, head: Some(head), shape: Shape::Turn, selector: selector(text, at..end) });
+        if words[head].class.has(Class::SPEECH)
+            && (owner && (counted || word.class.has(Class::POSSESSIVE_SECOND)) || counted && spoken(text, head))
+        {
+            return Some(Candidate {
+                words: at..end,
+                head: Some(head),
+                shape: Shape::Turn,
+                selector: selector(text, at..end),
+            });
         }
     }
     let (end, count) = turns_ago(text, at)?;
-    Some(Candidate { words: at..end, head: Some(end - 2), shape: Shape::Turn, selector: Some(Selector::TurnsAgo(count)) })
+    Some(Candidate {
+        words: at..end,
+        head: Some(end - 2),
+        shape: Shape::Turn,
+        selector: Some(Selector::TurnsAgo(count)),
+    })
 }
 
 /// "two messages ago", "3 turns back", "a couple of answers ago": where it ends and how many.
@@ -233,8 +284,10 @@ fn turns_ago(text: &Text, at: usize) -> Option<(usize, u32)> {
     }
     let noun = at + 1 + usize::from(words.get(at + 1).is_some_and(|_| text.folded(at + 1) == "of"));
     let ago = words.get(noun + 1).filter(|ago| !ago.gap.has(Gap::STOP))?;
-    let turns = words[noun].class.has(Class::SPEECH) || matches!(text.folded(noun), "turn" | "turns" | "prompt" | "prompts");
-    (turns && (matches!(text.folded(noun + 1), "ago" | "back") || ago.class.has(Class::EARLIER))).then(|| (noun + 2, u32::from(word.value.unsigned_abs())))
+    let turns =
+        words[noun].class.has(Class::SPEECH) || matches!(text.folded(noun), "turn" | "turns" | "prompt" | "prompts");
+    (turns && (matches!(text.folded(noun + 1), "ago" | "back") || ago.class.has(Class::EARLIER)))
+        .then(|| (noun + 2, u32::from(word.value.unsigned_abs())))
 }
 
 /// A noun of speech that is about this conversation: messages, answers, questions, not "the last point of the essay".
@@ -243,20 +296,41 @@ fn spoken(text: &Text, head: usize) -> bool {
 }
 
 fn said_noun(text: &Text, head: usize) -> bool {
-    matches!(text.folded(head), "message" | "messages" | "answer" | "answers" | "question" | "questions" | "reply" | "replies" | "response" | "responses")
+    matches!(
+        text.folded(head),
+        "message"
+            | "messages"
+            | "answer"
+            | "answers"
+            | "question"
+            | "questions"
+            | "reply"
+            | "replies"
+            | "response"
+            | "responses"
+    )
 }
 
 /// Positions: "the second one", "option B", "#3", "both", "the latter".
 fn ordinal(source: &str, text: &Text, at: usize) -> Option<Candidate> {
     let (words, selector) = super::ordinal::find(source, text, at)?;
     let words = words.start..with_clause(text, words.end);
-    let head = words.clone().rev().find(|i| matches!(text.words()[*i].tag, Tag::Noun) && *i > words.start && text.words()[*i].value == 0);
+    let head = words
+        .clone()
+        .rev()
+        .find(|i| matches!(text.words()[*i].tag, Tag::Noun) && *i > words.start && text.words()[*i].value == 0);
     Some(Candidate { words, head, shape: Shape::Ordinal, selector: Some(selector) })
 }
 
 /// Definite and demonstrative phrases, possessives, "such a …", "the same …".
 fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
-    const DETERMINER: Class = Class::NEAR.or(Class::FAR).or(Class::DEFINITE).or(Class::POSSESSIVE_THIRD).or(Class::POSSESSIVE_FIRST).or(Class::OTHER).or(Class::SUCH);
+    const DETERMINER: Class = Class::NEAR
+        .or(Class::FAR)
+        .or(Class::DEFINITE)
+        .or(Class::POSSESSIVE_THIRD)
+        .or(Class::POSSESSIVE_FIRST)
+        .or(Class::OTHER)
+        .or(Class::SUCH);
     let words = text.words();
     let word = words[at];
     if !word.class.has(DETERMINER) {
@@ -265,7 +339,8 @@ fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
     let end = phrase_end(text, at + 1);
     let noun = (at + 1..end).rev().find(|i| words[*i].tag == Tag::Noun || words[*i].tag == Tag::Gerund);
     let selector = whole(text, at, end);
-    let with = |shape| Some(Candidate { words: at..with_clause(text, end), head: noun, shape, selector: selector.clone() });
+    let with =
+        |shape| Some(Candidate { words: at..with_clause(text, end), head: noun, shape, selector: selector.clone() });
     let one = |i: usize| words.get(i).is_some_and(|w| w.class.has(Class::ONE) && !w.gap.has(Gap::STOP));
     if word.class.has(Class::NEAR.or(Class::FAR)) {
         if one(at + 1) {
@@ -274,7 +349,14 @@ fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
         if noun.is_none() && selector.is_some() {
             return with(Shape::Demonstrative);
         }
-        return if noun.is_some_and(|noun| agrees(text, at, noun)) && !conjunction(text, at) && !verb_follows(text, at, end) { with(Shape::DemonstrativeNoun) } else { None };
+        return if noun.is_some_and(|noun| agrees(text, at, noun))
+            && !conjunction(text, at)
+            && !verb_follows(text, at, end)
+        {
+            with(Shape::DemonstrativeNoun)
+        } else {
+            None
+        };
     }
     if word.class.has(Class::OTHER) && one(at + 1) {
         return Some(Candidate { words: at..at + 2, head: None, shape: Shape::One, selector: None });
@@ -304,7 +386,12 @@ fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
         let skip = usize::from(words.get(at + 1).is_some_and(|w| w.class.has(Class::INDEFINITE)));
         let end = phrase_end(text, at + 1 + skip);
         let as_like = words.get(at + 1).is_some_and(|w| w.class.has(Class::PREPOSITION.or(Class::SUBORDINATOR)));
-        return (end > at + 1 + skip && !as_like).then(|| Candidate { words: at..end, head: Some(end - 1), shape: Shape::Such, selector: None });
+        return (end > at + 1 + skip && !as_like).then(|| Candidate {
+            words: at..end,
+            head: Some(end - 1),
+            shape: Shape::Such,
+            selector: None,
+        });
     }
     None
 }
@@ -324,7 +411,10 @@ fn pronoun(text: &Text, at: usize) -> Option<Candidate> {
         Shape::Demonstrative
     } else if word.class.has(Class::PLACE.or(Class::TIME)) {
         Shape::PlaceTime
-    } else if word.class.has(Class::ONE) && word.tag != Tag::Number && (at == 0 || !words[at - 1].class.has(Class::CARDINAL) || word.gap.has(Gap::STOP)) {
+    } else if word.class.has(Class::ONE)
+        && word.tag != Tag::Number
+        && (at == 0 || !words[at - 1].class.has(Class::CARDINAL) || word.gap.has(Gap::STOP))
+    {
         if counts_noun(text, at) {
             return None;
         }
@@ -344,8 +434,18 @@ fn pronoun(text: &Text, at: usize) -> Option<Candidate> {
 fn formula(text: &Text, at: usize, shape: Shape) -> bool {
     let words = text.words();
     match shape {
-        Shape::Demonstrative => words.get(at + 1).is_some_and(|w| w.class.has(Class::BE)) && words.get(at + 2).is_some_and(|_| matches!(text.folded(at + 2), "all" | "it" | "enough" | "everything")),
-        Shape::It => at >= 1 && text.folded(at - 1) == "got" && words.get(at + 1).is_none_or(|w| w.gap.has(Gap::STOP.or(Gap::PAUSE))) || at >= 2 && words[at - 1].class.has(Class::BE) && words[at - 2].class.has(Class::FAR),
+        Shape::Demonstrative => {
+            words.get(at + 1).is_some_and(|w| w.class.has(Class::BE))
+                && words
+                    .get(at + 2)
+                    .is_some_and(|_| matches!(text.folded(at + 2), "all" | "it" | "enough" | "everything"))
+        }
+        Shape::It => {
+            at >= 1
+                && text.folded(at - 1) == "got"
+                && words.get(at + 1).is_none_or(|w| w.gap.has(Gap::STOP.or(Gap::PAUSE)))
+                || at >= 2 && words[at - 1].class.has(Class::BE) && words[at - 2].class.has(Class::FAR)
+        }
         _ => false,
     }
 }
@@ -353,14 +453,30 @@ fn formula(text: &Text, at: usize, shape: Shape) -> bool {
 /// "one last thing", "one way": a number before its noun, not a pro-form.
 fn counts_noun(text: &Text, at: usize) -> bool {
     let next = text.words().get(at + 1).filter(|next| !next.gap.has(Gap::STOP.or(Gap::PAUSE)));
-    let anyone = at > 0 && text.words()[at - 1].class.has(Class::AUXILIARY) && next.is_some_and(|next| next.tag == Tag::Verb);
-    text.folded(at) == "one" && (anyone || at > 0 && text.folded(at - 1) == "by") || text.folded(at) == "one" && next.is_some_and(|next| matches!(next.tag, Tag::Noun | Tag::Adjective) && !next.class.has(Class::BE.or(Class::AUXILIARY).or(Class::PREPOSITION)) || next.class.has(Class::LAST) || text.folded(at + 1) == "by")
+    let anyone =
+        at > 0 && text.words()[at - 1].class.has(Class::AUXILIARY) && next.is_some_and(|next| next.tag == Tag::Verb);
+    text.folded(at) == "one" && (anyone || at > 0 && text.folded(at - 1) == "by")
+        || text.folded(at) == "one"
+            && next.is_some_and(|next| {
+                matches!(next.tag, Tag::Noun | Tag::Adjective)
+                    && !next.class.has(Class::BE.or(Class::AUXILIARY).or(Class::PREPOSITION))
+                    || next.class.has(Class::LAST)
+                    || text.folded(at + 1) == "by"
+            })
 }
 
 /// "the red one", "the Oslo to Bergen one", "the round the clock one": up to its pro-form, if that comes before any verb.
 fn described_one(text: &Text, at: usize) -> Option<usize> {
     const LONGEST: usize = 6;
-    const CLOSED: Class = Class::BE.or(Class::AUXILIARY).or(Class::WH).or(Class::FIRST).or(Class::SECOND).or(Class::REFERRING).or(Class::CONJUNCTION).or(Class::SUBORDINATOR).or(Class::NEGATION);
+    const CLOSED: Class = Class::BE
+        .or(Class::AUXILIARY)
+        .or(Class::WH)
+        .or(Class::FIRST)
+        .or(Class::SECOND)
+        .or(Class::REFERRING)
+        .or(Class::CONJUNCTION)
+        .or(Class::SUBORDINATOR)
+        .or(Class::NEGATION);
     let words = text.words();
     for i in at + 1..words.len().min(at + LONGEST + 1) {
         let word = words[i];
@@ -380,7 +496,10 @@ fn described_one(text: &Text, at: usize) -> Option<usize> {
 
 /// "the two flights", "those two", "all three": as many as a list has.
 fn whole(text: &Text, at: usize, end: usize) -> Option<Selector> {
-    let counted = text.words()[at + 1..end.max(at + 1)].iter().take(2).find(|word| word.class.has(Class::CARDINAL) && word.value > 1)?;
+    let counted = text.words()[at + 1..end.max(at + 1)]
+        .iter()
+        .take(2)
+        .find(|word| word.class.has(Class::CARDINAL) && word.value > 1)?;
     Some(Selector::All(counted.value as u32))
 }
 
@@ -393,7 +512,12 @@ fn agrees(text: &Text, at: usize, noun: usize) -> bool {
 /// A noun in the plural, by its form.
 pub(super) fn is_plural(text: &Text, noun: usize) -> bool {
     let folded = text.folded(noun);
-    folded.len() > 3 && folded.ends_with('s') && !folded.ends_with("ss") && !folded.ends_with("us") && !folded.ends_with("is") && !folded.ends_with("news")
+    folded.len() > 3
+        && folded.ends_with('s')
+        && !folded.ends_with("ss")
+        && !folded.ends_with("us")
+        && !folded.ends_with("is")
+        && !folded.ends_with("news")
 }
 
 /// "does that apply to", "can this work": the word after the demonstrative is the verb of the question.
@@ -401,13 +525,25 @@ fn verb_follows(text: &Text, at: usize, end: usize) -> bool {
     let words = text.words();
     let asked = at > 0 && !words[at].gap.has(Gap::STOP) && words[at - 1].class.has(Class::AUXILIARY);
     let after = words.get(end).filter(|w| !w.gap.has(Gap::STOP));
-    let object = after.is_none_or(|w| w.class.has(Class::PREPOSITION.or(Class::DEFINITE).or(Class::INDEFINITE).or(Class::REFERRING)) && text.folded(end) != "of");
+    let object = after.is_none_or(|w| {
+        w.class.has(Class::PREPOSITION.or(Class::DEFINITE).or(Class::INDEFINITE).or(Class::REFERRING))
+            && text.folded(end) != "of"
+    });
     asked && end == at + 2 && object
 }
 
 /// End of the noun phrase whose words begin at `start`, just after its determiner.
 pub(super) fn phrase_end(text: &Text, start: usize) -> usize {
-    const MODIFIER: Class = Class::ORDINAL.or(Class::CARDINAL).or(Class::OTHER).or(Class::SAME).or(Class::LAST).or(Class::EARLIER).or(Class::NEXT).or(Class::LATTER).or(Class::ONE).or(Class::ITEM);
+    const MODIFIER: Class = Class::ORDINAL
+        .or(Class::CARDINAL)
+        .or(Class::OTHER)
+        .or(Class::SAME)
+        .or(Class::LAST)
+        .or(Class::EARLIER)
+        .or(Class::NEXT)
+        .or(Class::LATTER)
+        .or(Class::ONE)
+        .or(Class::ITEM);
     const CLOSED: Class = Class::PREPOSITION
         .or(Class::CONJUNCTION)
         .or(Class::SUBORDINATOR)
@@ -432,14 +568,19 @@ pub(super) fn phrase_end(text: &Text, start: usize) -> usize {
             break;
         }
         let modifies = word.class.has(MODIFIER);
-        let next_nominal = words.get(end + 1).is_some_and(|n| matches!(n.tag, Tag::Noun | Tag::Adjective) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)) && !n.class.has(CLOSED));
-        let fits = hyphenated(text, end) && end > start || match word.tag {
-            Tag::Noun | Tag::Adjective | Tag::Number => !word.class.has(CLOSED) || modifies,
-            Tag::Gerund | Tag::Past => next_nominal && end == start || word.tag == Tag::Gerund && end == start,
-            Tag::Adverb => next_nominal && end == start,
-            Tag::Function => modifies && !word.class.has(Class::PREPOSITION) || word.class.has(Class::EARLIER) && end == start,
-            Tag::Verb => false,
-        };
+        let next_nominal = words.get(end + 1).is_some_and(|n| {
+            matches!(n.tag, Tag::Noun | Tag::Adjective) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)) && !n.class.has(CLOSED)
+        });
+        let fits = hyphenated(text, end) && end > start
+            || match word.tag {
+                Tag::Noun | Tag::Adjective | Tag::Number => !word.class.has(CLOSED) || modifies,
+                Tag::Gerund | Tag::Past => end == start && (next_nominal || word.tag == Tag::Gerund),
+                Tag::Adverb => next_nominal && end == start,
+                Tag::Function => {
+                    modifies && !word.class.has(Class::PREPOSITION) || word.class.has(Class::EARLIER) && end == start
+                }
+                Tag::Verb => false,
+            };
         if !fits {
             break;
         }
@@ -462,30 +603,59 @@ pub(super) fn hyphenated(text: &Text, at: usize) -> bool {
 
 /// "that" as conjunction or relative pronoun: "I think that plants need light", "a book that sells", "the film that you saw".
 pub(super) fn conjunction(text: &Text, at: usize) -> bool {
-    const SUBJECT: Class = Class::FIRST.or(Class::SECOND).or(Class::IT).or(Class::THEY).or(Class::PERSON).or(Class::DEFINITE).or(Class::INDEFINITE).or(Class::POSSESSIVE_FIRST).or(Class::POSSESSIVE_SECOND).or(Class::POSSESSIVE_THIRD).or(Class::PLACE);
+    const SUBJECT: Class = Class::FIRST
+        .or(Class::SECOND)
+        .or(Class::IT)
+        .or(Class::THEY)
+        .or(Class::PERSON)
+        .or(Class::DEFINITE)
+        .or(Class::INDEFINITE)
+        .or(Class::POSSESSIVE_FIRST)
+        .or(Class::POSSESSIVE_SECOND)
+        .or(Class::POSSESSIVE_THIRD)
+        .or(Class::PLACE);
     let words = text.words();
     let word = words[at];
-    if !word.class.has(Class::FAR) || at == 0 || word.gap.has(Gap::STOP.or(Gap::PAUSE)) || !matches!(text.folded(at), "that" | "thats") {
+    if !word.class.has(Class::FAR)
+        || at == 0
+        || word.gap.has(Gap::STOP.or(Gap::PAUSE))
+        || !matches!(text.folded(at), "that" | "thats")
+    {
         return false;
     }
     let before = words[at - 1];
     let Some(next) = words.get(at + 1).filter(|next| !next.gap.has(Gap::STOP.or(Gap::PAUSE))) else { return false };
-    if before.class.has(Class::PREPOSITION.or(Class::BE).or(Class::AUXILIARY).or(Class::CONJUNCTION).or(Class::WH)) && !before.class.has(Class::SAYING) {
+    if before.class.has(Class::PREPOSITION.or(Class::BE).or(Class::AUXILIARY).or(Class::CONJUNCTION).or(Class::WH))
+        && !before.class.has(Class::SAYING)
+    {
         return false;
     }
     if next.class.has(SUBJECT) || next.class.has(Class::NEAR.or(Class::FAR)) {
         return true;
     }
-    let verbal = |i: usize| words.get(i).is_some_and(|w| matches!(w.tag, Tag::Verb | Tag::Past) || w.class.has(Class::BE.or(Class::AUXILIARY).or(Class::VERBAL)));
+    let verbal = |i: usize| {
+        words.get(i).is_some_and(|w| {
+            matches!(w.tag, Tag::Verb | Tag::Past) || w.class.has(Class::BE.or(Class::AUXILIARY).or(Class::VERBAL))
+        })
+    };
     let determined = at >= 2 && words[at - 2].class.has(Class::DEFINITE.or(Class::INDEFINITE));
-    let nominal = (matches!(before.tag, Tag::Noun | Tag::Adjective | Tag::Number) || before.class.has(Class::ONE.or(Class::INDEFINITE))) && (determined || !before.class.has(Class::VERBAL.or(Class::REQUEST)));
+    let nominal = (matches!(before.tag, Tag::Noun | Tag::Adjective | Tag::Number)
+        || before.class.has(Class::ONE.or(Class::INDEFINITE)))
+        && (determined || !before.class.has(Class::VERBAL.or(Class::REQUEST)));
     if nominal && (verbal(at + 1) || next.tag == Tag::Adverb && verbal(at + 2)) {
         return true;
     }
-    let several = (at + 1..phrase_end(text, at + 1)).any(|i| words[i].tag == Tag::Noun && is_plural(text, i) && !words[i].capital);
+    let several = (at + 1..phrase_end(text, at + 1))
+        .any(|i| words[i].tag == Tag::Noun && is_plural(text, i) && !words[i].capital);
     let said = before.class.has(Class::SAYING.or(Class::SAID).or(Class::EVALUATIVE)) || nominal;
     let clause = (at + 2..words.len().min(at + 8)).take_while(|i| !words[*i].gap.has(Gap::STOP)).any(verbal);
-    nominal && several || said && clause && (several || next.capital || matches!(next.tag, Tag::Gerund) || next.class.has(Class::SUBORDINATOR.or(Class::WH)))
+    nominal && several
+        || said
+            && clause
+            && (several
+                || next.capital
+                || matches!(next.tag, Tag::Gerund)
+                || next.class.has(Class::SUBORDINATOR.or(Class::WH)))
 }
 
 #[cfg(test)]
@@ -499,7 +669,9 @@ mod tests {
         let words = text.words();
         detect_referential_expressions(source, &text)
             .into_iter()
-            .map(|c| (source[words[c.words.start].start as usize..words[c.words.end - 1].end as usize].to_owned(), c.shape))
+            .map(|c| {
+                (source[words[c.words.start].start as usize..words[c.words.end - 1].end as usize].to_owned(), c.shape)
+            })
             .collect()
     }
 
@@ -524,7 +696,10 @@ mod tests {
         assert_eq!(only("how long is the old movie in minutes"), ("the old movie".into(), Shape::Definite));
         assert_eq!(only("your last answer was wrong"), ("your last answer".into(), Shape::Turn));
         assert_eq!(only("two messages ago"), ("two messages ago".into(), Shape::Turn));
-        assert_eq!(only("your advice from a couple of messages back"), ("your advice from a couple of messages back".into(), Shape::Turn));
+        assert_eq!(
+            only("your advice from a couple of messages back"),
+            ("your advice from a couple of messages back".into(), Shape::Turn)
+        );
         assert_eq!(only("the answer about rent"), ("the answer".into(), Shape::Turn));
     }
 
@@ -541,10 +716,25 @@ mod tests {
             let at = (0..text.words().len()).find(|at| text.folded(*at) == "that").unwrap();
             conjunction(&text, at)
         };
-        for source in ["I think that plants need light", "she said that it works", "a script that sorts files", "something that lasts", "the film that you saw", "I believe that Rome fell"] {
+        for source in [
+            "I think that plants need light",
+            "she said that it works",
+            "a script that sorts files",
+            "something that lasts",
+            "the film that you saw",
+            "I believe that Rome fell",
+        ] {
             assert!(that(source), "{source}");
         }
-        for source in ["explain that", "I like that one", "what about that bug", "is that right", "I believe that claim is wrong", "does that apply to rentals", "tell me more about that"] {
+        for source in [
+            "explain that",
+            "I like that one",
+            "what about that bug",
+            "is that right",
+            "I believe that claim is wrong",
+            "does that apply to rentals",
+            "tell me more about that",
+        ] {
             assert!(!that(source), "{source}");
         }
     }
@@ -552,8 +742,14 @@ mod tests {
     #[test]
     fn clauses_about_what_was_said_belong_to_their_phrase() {
         assert_eq!(only("the last option you gave"), ("the last option you gave".into(), Shape::Ordinal));
-        assert_eq!(only("the tents you mentioned earlier"), ("the tents you mentioned earlier".into(), Shape::Definite));
-        assert_eq!(only("those steps that you just listed"), ("those steps that you just listed".into(), Shape::DemonstrativeNoun));
+        assert_eq!(
+            only("the tents you mentioned earlier"),
+            ("the tents you mentioned earlier".into(), Shape::Definite)
+        );
+        assert_eq!(
+            only("those steps that you just listed"),
+            ("those steps that you just listed".into(), Shape::DemonstrativeNoun)
+        );
         assert_eq!(only("what I've asked before"), ("what I've asked".into(), Shape::Turn));
         assert_eq!(only("scratch what you just did"), ("what you just did".into(), Shape::Action));
         assert_eq!(only("your first reply"), ("your first reply".into(), Shape::Turn));
@@ -567,7 +763,9 @@ mod tests {
         assert_eq!(only("the other two"), ("the other two".into(), Shape::One));
         assert_eq!(only("cancel my flight"), ("my flight".into(), Shape::Own));
         assert_eq!(only("show me another one"), ("another one".into(), Shape::One));
-        for source in ["one last thing", "one by one", "can one grow figs indoors", "what else", "that's all", "got it!"] {
+        for source in
+            ["one last thing", "one by one", "can one grow figs indoors", "what else", "that's all", "got it!"]
+        {
             assert!(found(source).is_empty(), "{source}: {:?}", found(source));
         }
     }
@@ -580,7 +778,9 @@ mod tests {
 
     #[test]
     fn no_expression_in_words_that_only_contain_one() {
-        for source in ["Edit config.yaml", "commit changes", "recredit accounts", "habit forming", "before noon, run jobs"] {
+        for source in
+            ["Edit config.yaml", "commit changes", "recredit accounts", "habit forming", "before noon, run jobs"]
+        {
             assert!(found(source).is_empty(), "{source}: {:?}", found(source));
         }
     }

@@ -156,13 +156,17 @@ impl Before {
             seen.nouns += 1;
             let article = at.checked_sub(1).map(|i| words[i]);
             let further = at.checked_sub(2).map(|i| words[i]);
-            let asked = article.is_some_and(|a| a.class.has(Class::WH)) || further.is_some_and(|f| f.class.has(Class::WH)) && !article.is_some_and(|a| a.class.has(Class::DEFINITE.or(Class::BE).or(Class::AUXILIARY)));
+            let asked = article.is_some_and(|a| a.class.has(Class::WH))
+                || further.is_some_and(|f| f.class.has(Class::WH))
+                    && !article.is_some_and(|a| a.class.has(Class::DEFINITE.or(Class::BE).or(Class::AUXILIARY)));
             let governs = at + 2 == start && words[at + 1].class.has(Class::PREPOSITION);
             if asked || governs || word.class.has(Class::SPEECH.or(Class::UNIQUE).or(Class::ITEM)) {
                 continue;
             }
             let plural = is_plural(text, at);
-            let head_noun = !words.get(at + 1).is_some_and(|next| next.tag == Tag::Noun && next.is_content() && !next.gap.has(Gap::STOP.or(Gap::PAUSE)));
+            let head_noun = !words.get(at + 1).is_some_and(|next| {
+                next.tag == Tag::Noun && next.is_content() && !next.gap.has(Gap::STOP.or(Gap::PAUSE))
+            });
             seen.antecedents += 1;
             seen.antecedents_in_sentence += u32::from(word.sentence == sentence);
             seen.plural |= plural;
@@ -193,12 +197,18 @@ impl Chain {
             let pronoun = is_pronoun(other.shape);
             let known = || other.head.is_some_and(|head| scene.knows(head));
             seen.pronoun |= pronoun;
-            seen.position |= matches!(other.shape, Shape::Ordinal) || other.shape == Shape::One && other.words.len() > 1;
-            seen.described |= matches!(other.shape, Shape::Ordinal | Shape::DemonstrativeNoun | Shape::One) || matches!(other.shape, Shape::Definite | Shape::Own) && known();
-            seen.same_words |= pronoun && other.words.len() == candidate.words.len() && text.folded(other.words.start) == text.folded(candidate.words.start);
+            seen.position |=
+                matches!(other.shape, Shape::Ordinal) || other.shape == Shape::One && other.words.len() > 1;
+            seen.described |= matches!(other.shape, Shape::Ordinal | Shape::DemonstrativeNoun | Shape::One)
+                || matches!(other.shape, Shape::Definite | Shape::Own) && known();
+            seen.same_words |= pronoun
+                && other.words.len() == candidate.words.len()
+                && text.folded(other.words.start) == text.folded(candidate.words.start);
         }
         let start = candidate.words.start;
-        if let Some(outer) = earlier.last().filter(|outer| start > 0 && outer.words.end + 1 == start && text.words()[start - 1].class.has(Class::PREPOSITION)) {
+        if let Some(outer) = earlier.last().filter(|outer| {
+            start > 0 && outer.words.end + 1 == start && text.words()[start - 1].class.has(Class::PREPOSITION)
+        }) {
             seen.nested = true;
             seen.nested_in_position = matches!(outer.shape, Shape::Ordinal | Shape::One | Shape::Turn | Shape::Action);
         }
@@ -224,7 +234,10 @@ struct Known {
 impl Known {
     fn read(candidate: &Candidate, scene: &Scene<'_>) -> Self {
         let words = scene.context.text.words();
-        let head = candidate.head.map(|at| words[at]).filter(|w| w.is_content() || w.class.has(Class::GENERIC.or(Class::ITEM)));
+        let head = candidate
+            .head
+            .map(|at| words[at])
+            .filter(|w| w.is_content() || w.class.has(Class::GENERIC.or(Class::ITEM)));
         let mention = head.and_then(|w| scene.context.last_mention(w.term));
         let terms = mention.map(|m| &scene.context.log.turns()[m.position].terms);
         let (mut all, mut known, mut together) = (0u32, 0u32, 0u32);
@@ -236,13 +249,22 @@ impl Known {
                 together += u32::from(terms.is_some_and(|terms| terms.contains(&word.term)));
             }
         }
-        Self { mention, modifiers: known as f32 / all.max(1) as f32, modifiers_new: known < all, together: mention.is_some() && together == all }
+        Self {
+            mention,
+            modifiers: known as f32 / all.max(1) as f32,
+            modifiers_new: known < all,
+            together: mention.is_some() && together == all,
+        }
     }
 }
 
 /// The numbers of one candidate, each in [0, 1] or near it; `earlier` are the candidates before it. Cost: linear in the
 /// words before it and a look at the last turns for its head.
-pub(super) fn candidate_features(candidate: &Candidate, earlier: &[Candidate], scene: &Scene<'_>) -> [f32; CANDIDATE_FEATURES.len()] {
+pub(super) fn candidate_features(
+    candidate: &Candidate,
+    earlier: &[Candidate],
+    scene: &Scene<'_>,
+) -> [f32; CANDIDATE_FEATURES.len()] {
     let text = scene.context.text;
     let words = text.words();
     let Candidate { words: range, head, shape, .. } = candidate;
@@ -264,20 +286,26 @@ pub(super) fn candidate_features(candidate: &Candidate, earlier: &[Candidate], s
     let mention = found.mention;
     let known = mention.is_some();
     let recency = mention.map_or(0.0, |m| 0.5f32.powf(m.distance as f32 / 4.0));
-    let everywhere = head_word.filter(|_| known).map_or(0.0, |w| scene.context.log.frequency(w.term) as f32 / scene.context.log.len().max(1) as f32);
+    let everywhere = head_word
+        .filter(|_| known)
+        .map_or(0.0, |w| scene.context.log.frequency(w.term) as f32 / scene.context.log.len().max(1) as f32);
     let last_answer = mention.is_some_and(|m| m.distance <= 2 && m.role == Role::Assistant);
 
     let definite = matches!(shape, Shape::Definite | Shape::DefiniteBare);
     let pronoun = is_pronoun(*shape);
     let plural = head.is_some_and(|at| is_plural(text, at));
     let of = next.is_some_and(|_| text.folded(end) == "of");
-    let relative = next.is_some_and(|w| w.class.has(Class::WH.or(Class::FAR)) || w.class.has(Class::FIRST.or(Class::SECOND)) && head.is_some());
+    let relative = next.is_some_and(|w| {
+        w.class.has(Class::WH.or(Class::FAR)) || w.class.has(Class::FIRST.or(Class::SECOND)) && head.is_some()
+    });
     let preposition = next.is_some_and(|w| w.class.has(Class::PREPOSITION));
     let modified = (definite && preposition).then(|| complement(text, end)).flatten();
     let modifier_known = modified.is_some_and(|at| scene.knows(at));
-    let idiom = (start.saturating_sub(6)..end).any(|at| text.phrase_at(at, PhraseKind::Idiom).is_some_and(|p| start < p.words.end));
+    let idiom = (start.saturating_sub(6)..end)
+        .any(|at| text.phrase_at(at, PhraseKind::Idiom).is_some_and(|p| start < p.words.end));
     let superlative = range.clone().any(|at| is_superlative(text, at));
-    let unique = head_is(Class::UNIQUE) || head.is_none() && *shape == Shape::DefiniteBare && last_word.class.has(Class::UNIQUE);
+    let unique =
+        head_is(Class::UNIQUE) || head.is_none() && *shape == Shape::DefiniteBare && last_word.class.has(Class::UNIQUE);
     let one = *shape == Shape::One;
 
     let mut features = [0.0; CANDIDATE_FEATURES.len()];
@@ -345,7 +373,10 @@ pub(super) fn candidate_features(candidate: &Candidate, earlier: &[Candidate], s
         flag(found.modifiers_new),
         flag(range.clone().any(|at| words[at].class.has(Class::EARLIER))),
         flag(range.clone().any(|at| words[at].class.has(Class::SAME.or(Class::OTHER)))),
-        flag(*shape != Shape::Turn && range.clone().any(|at| at > start && words[at].class.has(Class::FIRST.or(Class::SECOND)))),
+        flag(
+            *shape != Shape::Turn
+                && range.clone().any(|at| at > start && words[at].class.has(Class::FIRST.or(Class::SECOND))),
+        ),
         flag(definite && known),
         flag(definite && (of || relative || preposition)),
         flag(definite && head_is(Class::GENERIC)),
@@ -357,12 +388,20 @@ pub(super) fn candidate_features(candidate: &Candidate, earlier: &[Candidate], s
         flag(modified.is_some() && !modifier_known),
         flag(definite && !known && found.modifiers == 0.0),
         flag(matches!(shape, Shape::DemonstrativeNoun) && unique && first.class.has(Class::NEAR)),
-        flag(*shape == Shape::Demonstrative && first.class.has(Class::NEAR) && next.is_some_and(|w| w.class.has(Class::BE)) && words.get(end + 1).is_some_and(|w| w.class.has(Class::INDEFINITE.or(Class::POSSESSIVE_FIRST)))),
+        flag(
+            *shape == Shape::Demonstrative
+                && first.class.has(Class::NEAR)
+                && next.is_some_and(|w| w.class.has(Class::BE))
+                && words.get(end + 1).is_some_and(|w| w.class.has(Class::INDEFINITE.or(Class::POSSESSIVE_FIRST))),
+        ),
         flag(*shape == Shape::Own && last_answer),
         flag(one && range.len() > 1),
         flag(one && previous.is_some_and(|w| w.class.has(Class::WH))),
         flag(candidate.selector.as_ref().is_some_and(|selector| scene.context.some_list_has(selector))),
-        flag(*shape == Shape::Ordinal && candidate.selector.as_ref().is_some_and(|selector| !scene.context.some_list_has(selector))),
+        flag(
+            *shape == Shape::Ordinal
+                && candidate.selector.as_ref().is_some_and(|selector| !scene.context.some_list_has(selector)),
+        ),
         flag(*shape == Shape::Turn && first.opens() && !first.class.has(Class::WH)),
         flag(*shape == Shape::PlaceTime && end == words.len()),
         flag(*shape == Shape::PlaceTime && first.class.has(Class::TIME) && first.opens()),
@@ -382,13 +421,16 @@ pub(super) fn candidate_features(candidate: &Candidate, earlier: &[Candidate], s
 /// The noun that a preposition after the phrase brings: "the price of the *boat*".
 fn complement(text: &Text, preposition: usize) -> Option<usize> {
     let words = text.words();
-    (preposition + 1..words.len().min(preposition + 5)).take_while(|at| !words[*at].gap.has(Gap::STOP.or(Gap::PAUSE))).find(|at| words[*at].is_content() && matches!(words[*at].tag, Tag::Noun | Tag::Gerund | Tag::Adjective))
+    (preposition + 1..words.len().min(preposition + 5))
+        .take_while(|at| !words[*at].gap.has(Gap::STOP.or(Gap::PAUSE)))
+        .find(|at| words[*at].is_content() && matches!(words[*at].tag, Tag::Noun | Tag::Gerund | Tag::Adjective))
 }
 
 /// "best", "cheapest", "most": one of all, which needs no antecedent.
 fn is_superlative(text: &Text, at: usize) -> bool {
     let folded = text.folded(at);
-    matches!(folded, "most" | "least" | "best" | "worst" | "top" | "only" | "main") || folded.len() > 5 && folded.ends_with("est") && text.words()[at].tag != Tag::Verb
+    matches!(folded, "most" | "least" | "best" | "worst" | "top" | "only" | "main")
+        || folded.len() > 5 && folded.ends_with("est") && text.words()[at].tag != Tag::Verb
 }
 
 /// "there is", "are there any": nothing is meant by "there".
@@ -396,19 +438,35 @@ fn existential(text: &Text, at: usize) -> bool {
     let words = text.words();
     let be = |i: usize| words.get(i).is_some_and(|w| w.class.has(Class::BE) && !w.gap.has(Gap::STOP));
     let negated = at >= 2 && words[at - 1].class.has(Class::NEGATION) && words[at - 2].class.has(Class::BE);
-    words[at].class.has(Class::PLACE) && text.folded(at) == "there" && (be(at + 1) || words.get(at + 1).is_some_and(|w| w.class.has(Class::AUXILIARY)) || (at > 0 && words[at - 1].class.has(Class::BE) || negated) && at + 1 < words.len())
+    words[at].class.has(Class::PLACE)
+        && text.folded(at) == "there"
+        && (be(at + 1)
+            || words.get(at + 1).is_some_and(|w| w.class.has(Class::AUXILIARY))
+            || (at > 0 && words[at - 1].class.has(Class::BE) || negated) && at + 1 < words.len())
 }
 
 /// "is it expensive to …", "what does it mean to …", "how long does it take to …": "it" stands for what comes after "to".
 fn extraposed(text: &Text, at: usize) -> bool {
     let words = text.words();
-    let be = words.get(at + 1).is_some_and(|w| w.class.has(Class::BE.or(Class::AUXILIARY))) || at > 0 && words[at - 1].class.has(Class::BE.or(Class::AUXILIARY)) || at > 0 && words[at - 1].class.has(Class::SAYING);
-    let inside = (at + 1..words.len().min(at + 9)).take_while(|i| !words[*i].gap.has(Gap::STOP.or(Gap::PAUSE)) && !words[*i].class.has(Class::REFERRING.or(Class::FIRST)));
-    let Some(to) = inside.clone().find(|i| text.folded(*i) == "to" && words.get(i + 1).is_some_and(|w| w.tag == Tag::Verb || w.class.has(Class::VERBAL.or(Class::BE).or(Class::AUXILIARY)))) else {
+    let be = words.get(at + 1).is_some_and(|w| w.class.has(Class::BE.or(Class::AUXILIARY)))
+        || at > 0 && words[at - 1].class.has(Class::BE.or(Class::AUXILIARY))
+        || at > 0 && words[at - 1].class.has(Class::SAYING);
+    let inside = (at + 1..words.len().min(at + 9)).take_while(|i| {
+        !words[*i].gap.has(Gap::STOP.or(Gap::PAUSE)) && !words[*i].class.has(Class::REFERRING.or(Class::FIRST))
+    });
+    let Some(to) = inside.clone().find(|i| {
+        text.folded(*i) == "to"
+            && words
+                .get(i + 1)
+                .is_some_and(|w| w.tag == Tag::Verb || w.class.has(Class::VERBAL.or(Class::BE).or(Class::AUXILIARY)))
+    }) else {
         return inside.clone().any(|i| matches!(text.folded(i), "take" | "takes" | "took") && i <= at + 2);
     };
     let before_to = &words[at + 1..to];
-    be && before_to.iter().any(|w| matches!(w.tag, Tag::Adjective) || w.class.has(Class::EVALUATIVE)) || before_to.iter().enumerate().any(|(i, _)| matches!(text.folded(at + 1 + i), "mean" | "means" | "take" | "takes" | "cost" | "costs" | "help" | "helps"))
+    be && before_to.iter().any(|w| matches!(w.tag, Tag::Adjective) || w.class.has(Class::EVALUATIVE))
+        || before_to.iter().enumerate().any(|(i, _)| {
+            matches!(text.folded(at + 1 + i), "mean" | "means" | "take" | "takes" | "cost" | "costs" | "help" | "helps")
+        })
 }
 
 /// "it is important to …", "is it safe to …", "it rains", "it takes two hours to …": nothing is meant by "it".
@@ -418,7 +476,9 @@ pub(super) fn pleonastic(text: &Text, at: usize) -> bool {
     let inverted = before.is_some_and(|w| w.class.has(Class::BE.or(Class::AUXILIARY)));
     let window = &words[at + 1..words.len().min(at + 7)];
     let evaluative = window.iter().take(4).position(|w| w.class.has(Class::EVALUATIVE));
-    let clause = evaluative.is_some_and(|i| window[i + 1..].iter().take(3).any(|w| w.class.has(Class::PREPOSITION.or(Class::SUBORDINATOR).or(Class::FAR))));
+    let clause = evaluative.is_some_and(|i| {
+        window[i + 1..].iter().take(3).any(|w| w.class.has(Class::PREPOSITION.or(Class::SUBORDINATOR).or(Class::FAR)))
+    });
     let empty = window.iter().take(3).any(|w| w.class.has(Class::EMPTY_IT));
     let be = window.first().is_some_and(|w| w.class.has(Class::BE.or(Class::AUXILIARY))) || inverted;
     be && (clause || empty)

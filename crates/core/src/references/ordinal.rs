@@ -82,7 +82,8 @@ pub(super) fn selector(text: &Text, words: Range<usize>) -> Option<Selector> {
 pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
     let words = text.words();
     let word = words[at];
-    if word.class.has(Class::LABEL) && !word.class.has(Class::CARDINAL)
+    if word.class.has(Class::LABEL)
+        && !word.class.has(Class::CARDINAL)
         && let Some(found) = labelled(source, text, at)
     {
         return Some(found);
@@ -97,7 +98,10 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
         let end = pair_end(text, at);
         return Some((at..end, Selector::Pair));
     }
-    if text.folded(at) == "all" && let Some(n) = words.get(at + 1).filter(|n| n.class.has(Class::CARDINAL) && n.value > 1 && !n.gap.has(Gap::STOP)) {
+    if text.folded(at) == "all"
+        && let Some(n) =
+            words.get(at + 1).filter(|n| n.class.has(Class::CARDINAL) && n.value > 1 && !n.gap.has(Gap::STOP))
+    {
         let noun = (at + 2..phrase_end(text, at + 2)).rev().find(|i| words[*i].tag == Tag::Noun);
         return Some((at..noun.map_or(at + 2, |noun| noun + 1), Selector::All(n.value as u32)));
     }
@@ -109,25 +113,58 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     let start = at + usize::from(determined || another);
     let first = words.get(start).filter(|w| start == at || !w.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
     if first.class.has(Class::LATTER) {
-        let end = if words.get(start + 1).is_some_and(|w| w.tag == Tag::Noun && !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && w.class.has(Class::ITEM.or(Class::ONE))) { start + 2 } else { start + 1 };
-        return Some((at..end, if text.folded(start).starts_with('l') { Selector::FromEnd(1) } else { Selector::At(vec![1]) }));
+        let end = if words.get(start + 1).is_some_and(|w| {
+            w.tag == Tag::Noun && !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && w.class.has(Class::ITEM.or(Class::ONE))
+        }) {
+            start + 2
+        } else {
+            start + 1
+        };
+        return Some((
+            at..end,
+            if text.folded(start).starts_with('l') { Selector::FromEnd(1) } else { Selector::At(vec![1]) },
+        ));
     }
-    let bare = !determined;
+    let bare = !determined && !another;
     let (after, selector) = positions(text, start)?;
     let end = phrase_end(text, after);
     let next = words.get(after);
     let noun = (after..end).rev().find(|i| words[*i].tag == Tag::Noun);
     // "first of all", "second world war", "the 5th of May", "the last time"
-    let listed = noun.is_some_and(|n| words[n].class.has(Class::ITEM.or(Class::ONE).or(Class::TOOL).or(Class::GENERIC)));
+    let listed =
+        noun.is_some_and(|n| words[n].class.has(Class::ITEM.or(Class::ONE).or(Class::TOOL).or(Class::GENERIC)));
     let listed = listed || next.is_some_and(|n| n.class.has(Class::ONE) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)));
     let proper = (after..end).any(|i| words[i].capital);
     let of = next.is_some_and(|_| end == after && text.folded(after) == "of");
-    let members = of && words.get(after + 1).is_some_and(|n| n.class.has(Class::DEFINITE.or(Class::REFERRING).or(Class::POSSESSIVE_SECOND)));
+    let members = of
+        && words
+            .get(after + 1)
+            .is_some_and(|n| n.class.has(Class::DEFINITE.or(Class::REFERRING).or(Class::POSSESSIVE_SECOND)));
     let dated = of && !members || first.tag == Tag::Number && noun.is_none() && at > 0 && text.folded(at - 1) == "on";
     let joined = hyphenated(text, after) && after == start + 1;
     let end = if members { phrase_end(text, after + 2).max(after + 2) } else { end };
-    let named = noun.is_some_and(|n| words[n].class.has(Class::UNIQUE) || matches!(text.folded(n), "time" | "century" | "grade" | "floor" | "birthday" | "anniversary" | "half" | "world" | "thing" | "quarter" | "episode" | "season") || text.folded(n) == "place" && (at.saturating_sub(2)..at).any(|i| text.folded(i) == "in"));
-    let fraction = another && !(end == after && next.is_none_or(|n| n.gap.has(Gap::STOP.or(Gap::PAUSE)))) && !words.get(after).is_some_and(|n| n.class.has(Class::ONE));
+    let named = noun.is_some_and(|n| {
+        words[n].class.has(Class::UNIQUE)
+            || matches!(
+                text.folded(n),
+                "time"
+                    | "century"
+                    | "grade"
+                    | "floor"
+                    | "birthday"
+                    | "anniversary"
+                    | "half"
+                    | "world"
+                    | "thing"
+                    | "quarter"
+                    | "episode"
+                    | "season"
+            )
+            || text.folded(n) == "place" && (at.saturating_sub(2)..at).any(|i| text.folded(i) == "in")
+    });
+    let fraction = another
+        && !(end == after && next.is_none_or(|n| n.gap.has(Gap::STOP.or(Gap::PAUSE))))
+        && !words.get(after).is_some_and(|n| n.class.has(Class::ONE));
     if proper || dated || named || joined || fraction || (bare && !listed && !(start == 0 && end == words.len())) {
         return None;
     }
@@ -137,7 +174,12 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
 /// "second", "first and third", "last", "last two", "first three", "second to last", "one before last", "middle", "two".
 fn positions(text: &Text, start: usize) -> Option<(usize, Selector)> {
     let words = text.words();
-    let value = |i: usize| words.get(i).filter(|w| !w.gap.has(Gap::STOP) && w.value > 0 && (w.class.has(Class::CARDINAL) || w.tag == Tag::Number)).map(|w| w.value as u32);
+    let value = |i: usize| {
+        words
+            .get(i)
+            .filter(|w| !w.gap.has(Gap::STOP) && w.value > 0 && (w.class.has(Class::CARDINAL) || w.tag == Tag::Number))
+            .map(|w| w.value as u32)
+    };
     let is = |i: usize, folded: &str| i < words.len() && text.folded(i) == folded;
     let word = words[start];
     let last = |i: usize| words.get(i).is_some_and(|w| w.class.has(Class::LAST));
@@ -160,7 +202,8 @@ fn positions(text: &Text, start: usize) -> Option<(usize, Selector)> {
         });
     }
     if word.class.has(Class::ORDINAL) {
-        let to_last = (is(start + 1, "to") || is(start + 1, "from")) && (last(start + 2) || is(start + 3, "end") || is(start + 3, "last"));
+        let to_last = (is(start + 1, "to") || is(start + 1, "from"))
+            && (last(start + 2) || is(start + 3, "end") || is(start + 3, "last"));
         if to_last {
             return Some((start + if last(start + 2) { 3 } else { 4 }, Selector::FromEnd(word.value as u32)));
         }
@@ -180,10 +223,13 @@ fn several(text: &Text, start: usize) -> (usize, Selector) {
     let mut chosen = vec![words[start].value as u32];
     let mut end = start + 1;
     loop {
-        let joint = usize::from(words.get(end).is_some_and(|w| w.class.has(Class::CONJUNCTION) && !w.gap.has(Gap::STOP)));
+        let joint =
+            usize::from(words.get(end).is_some_and(|w| w.class.has(Class::CONJUNCTION) && !w.gap.has(Gap::STOP)));
         let article = usize::from(joint > 0 && words.get(end + joint).is_some_and(|w| w.class.has(Class::DEFINITE)));
         let at = end + joint + article;
-        let next = words.get(at).filter(|w| w.class.has(Class::ORDINAL) && !w.gap.has(Gap::STOP) && (joint > 0 || w.gap.has(Gap::PAUSE)));
+        let next = words
+            .get(at)
+            .filter(|w| w.class.has(Class::ORDINAL) && !w.gap.has(Gap::STOP) && (joint > 0 || w.gap.has(Gap::PAUSE)));
         // "the first option or the third": the noun comes with the first; the second ordinal stands as a candidate of its own.
         let Some(next) = next.filter(|_| article == 0) else { break };
         chosen.push(next.value as u32);
@@ -197,8 +243,10 @@ fn labelled(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
     let words = text.words();
     let next = words.get(at + 1).filter(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
     let written = &source[next.start as usize..next.end as usize];
-    let letter = written.len() == 1 && written.bytes().all(|b| b.is_ascii_uppercase() && b != b'I') && text.folded(at) != "no";
-    let number = next.value > 0 && (next.tag == Tag::Number && written.bytes().all(|b| b.is_ascii_digit()) || next.class.has(Class::CARDINAL));
+    let letter =
+        written.len() == 1 && written.bytes().all(|b| b.is_ascii_uppercase() && b != b'I') && text.folded(at) != "no";
+    let number = next.value > 0
+        && (next.tag == Tag::Number && written.bytes().all(|b| b.is_ascii_digit()) || next.class.has(Class::CARDINAL));
     if letter {
         return Some((at..at + 2, Selector::Label(u32::from(written.as_bytes()[0] - b'A' + 1))));
     }
@@ -213,7 +261,17 @@ fn labelled(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
 /// "4 and 5", "2, 3 or 6", "one through three" from word `at` on, which is a number: the numbers and where they end.
 fn series(text: &Text, at: usize) -> (Vec<u32>, usize) {
     let words = text.words();
-    let number = |i: usize| words.get(i).filter(|w| w.value > 0 && w.value <= 100 && !w.gap.has(Gap::STOP) && (w.tag == Tag::Number || w.class.has(Class::CARDINAL))).map(|w| w.value as u32);
+    let number = |i: usize| {
+        words
+            .get(i)
+            .filter(|w| {
+                w.value > 0
+                    && w.value <= 100
+                    && !w.gap.has(Gap::STOP)
+                    && (w.tag == Tag::Number || w.class.has(Class::CARDINAL))
+            })
+            .map(|w| w.value as u32)
+    };
     let mut chosen = vec![words[at].value as u32];
     let mut end = at + 1;
     loop {
@@ -234,25 +292,50 @@ fn numerals(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
     const UNITS: Class = Class::PREPOSITION.or(Class::CARDINAL);
     let words = text.words();
     let start = at + usize::from(matches!(text.folded(at), "either" | "both" | "neither"));
-    let first = words.get(start).filter(|w| w.value > 0 && w.value <= 30 && (w.tag == Tag::Number || w.class.has(Class::CARDINAL)))?;
-    let plain = |at: usize| words[at].tag != Tag::Number || source[words[at].start as usize..words[at].end as usize].bytes().all(|b| b.is_ascii_digit());
-    let measured = at > 0 && !words[at].gap.has(Gap::STOP) && words[at - 1].class.has(UNITS) && !matches!(text.folded(at - 1), "for" | "about" | "on" | "with" | "like");
+    let first = words
+        .get(start)
+        .filter(|w| w.value > 0 && w.value <= 30 && (w.tag == Tag::Number || w.class.has(Class::CARDINAL)))?;
+    let plain = |at: usize| {
+        words[at].tag != Tag::Number
+            || source[words[at].start as usize..words[at].end as usize].bytes().all(|b| b.is_ascii_digit())
+    };
+    let measured = at > 0
+        && !words[at].gap.has(Gap::STOP)
+        && words[at - 1].class.has(UNITS)
+        && !matches!(text.folded(at - 1), "for" | "about" | "on" | "with" | "like");
     if measured || !plain(start) || source[..first.start as usize].ends_with(['$', '€', '£']) {
         return None;
     }
     let (chosen, end) = series(text, start);
-    let counted = words.get(end).is_some_and(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && (matches!(w.tag, Tag::Noun | Tag::Adjective | Tag::Number) || text.folded(end) == "of" || w.gap == Gap::JOINED));
-    let symbol = source[words[end - 1].end as usize..].starts_with(['%', '°', ':', '/']) || source[first.start as usize..words[end - 1].end as usize].contains([':', '/']);
-    (chosen.len() > 1 && !counted && !symbol && plain(end - 1)).then(|| (at..end, Selector::At(chosen)))
+    let counted = words.get(end).is_some_and(|w| {
+        !w.gap.has(Gap::STOP.or(Gap::PAUSE))
+            && (matches!(w.tag, Tag::Noun | Tag::Adjective | Tag::Number)
+                || text.folded(end) == "of"
+                || w.gap == Gap::JOINED)
+    });
+    let symbol = source[words[end - 1].end as usize..].starts_with(['%', '°', ':', '/'])
+        || source[first.start as usize..words[end - 1].end as usize].contains([':', '/']);
+    (chosen.len() > 1 && !counted && !symbol && plain(end - 1)).then_some((at..end, Selector::At(chosen)))
 }
 
 /// "and what about B", "D please": a letter that stands alone.
 fn bare_label(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
     let words = text.words();
     let word = words[at];
-    let letter = source[word.start as usize..word.end as usize].bytes().next().filter(|b| word.end == word.start + 1 && (b'B'..=b'H').contains(b))?;
-    let alone = |i: usize| words.get(i).is_none_or(|w| w.gap.has(Gap::STOP.or(Gap::PAUSE)) || w.class.has(Class::BE.or(Class::AUXILIARY).or(Class::INTERJECTION)));
-    let placed = word.opens() || at > 0 && (word.gap.has(Gap::PAUSE) || words[at - 1].class.has(Class::PREPOSITION.or(Class::DEFINITE)) || words[at - 1].tag == Tag::Verb);
+    let letter = source[word.start as usize..word.end as usize]
+        .bytes()
+        .next()
+        .filter(|b| word.end == word.start + 1 && (b'B'..=b'H').contains(b))?;
+    let alone = |i: usize| {
+        words.get(i).is_none_or(|w| {
+            w.gap.has(Gap::STOP.or(Gap::PAUSE)) || w.class.has(Class::BE.or(Class::AUXILIARY).or(Class::INTERJECTION))
+        })
+    };
+    let placed = word.opens()
+        || at > 0
+            && (word.gap.has(Gap::PAUSE)
+                || words[at - 1].class.has(Class::PREPOSITION.or(Class::DEFINITE))
+                || words[at - 1].tag == Tag::Verb);
     (placed && alone(at + 1)).then(|| (at..at + 1, Selector::Label(u32::from(letter - b'A' + 1))))
 }
 
@@ -261,14 +344,19 @@ fn coordination(text: &Text, at: usize) -> bool {
     let words = text.words();
     let both = matches!(text.folded(at), "both" | "either" | "neither");
     let clause = words[at + 1..].iter().take_while(|w| !w.gap.has(Gap::STOP)).take(6);
-    both && clause.clone().any(|w| w.class.has(Class::CONJUNCTION)) || !words[at].opens() && text.folded(at) == "either" && words.len() == at + 1
+    both && clause.clone().any(|w| w.class.has(Class::CONJUNCTION))
+        || !words[at].opens() && text.folded(at) == "either" && words.len() == at + 1
 }
 
 fn pair_end(text: &Text, at: usize) -> usize {
     let words = text.words();
-    let of = words.get(at + 1).is_some_and(|w| w.class.has(Class::PREPOSITION) && !w.gap.has(Gap::STOP)) && words.get(at + 2).is_some_and(|w| w.class.has(Class::REFERRING.or(Class::DEFINITE)));
+    let of = words.get(at + 1).is_some_and(|w| w.class.has(Class::PREPOSITION) && !w.gap.has(Gap::STOP))
+        && words.get(at + 2).is_some_and(|w| w.class.has(Class::REFERRING.or(Class::DEFINITE)));
     let start = if of { at + 2 } else { at + 1 };
-    let start = start + usize::from(words.get(start).is_some_and(|w| w.class.has(Class::DEFINITE.or(Class::NEAR).or(Class::FAR).or(Class::THEY)) && !w.gap.has(Gap::STOP)));
+    let start = start
+        + usize::from(words.get(start).is_some_and(|w| {
+            w.class.has(Class::DEFINITE.or(Class::NEAR).or(Class::FAR).or(Class::THEY)) && !w.gap.has(Gap::STOP)
+        }));
     phrase_end(text, start).max(if of { start } else { at + 1 })
 }
 
@@ -281,7 +369,10 @@ mod tests {
         let mut text = Text::default();
         text.read(source, &Pack::of("en"));
         (0..text.words().len()).find_map(|at| find(source, &text, at)).map(|(words, selector)| {
-            (source[text.words()[words.start].start as usize..text.words()[words.end - 1].end as usize].to_owned(), selector)
+            (
+                source[text.words()[words.start].start as usize..text.words()[words.end - 1].end as usize].to_owned(),
+                selector,
+            )
         })
     }
 
@@ -307,7 +398,7 @@ mod tests {
             ("what are numbers 6 and 7", "numbers 6 and 7", Selector::At(vec![6, 7])),
             ("and what about B, then", "B", Selector::Label(2)),
             ("are all three open", "all three", Selector::All(3)),
-            ("is the last of those places open", "the last of those places", Selector::FromEnd(1)),
+            ("tell me about the last of those places", "the last of those places", Selector::FromEnd(1)),
             ("first one on the packing list", "first one", Selector::At(vec![1])),
             ("is there a third?", "a third", Selector::At(vec![3])),
         ] {
@@ -317,7 +408,21 @@ mod tests {
 
     #[test]
     fn ordinals_that_count_something_else() {
-        for source in ["the first time I saw snow", "the Second World War", "the 5th of May", "in the 21st century", "first, boil water", "both cats and dogs", "No, I just asked", "second-hand shops", "on the 5th", "5 and 6 people", "costs $5 or 6", "a third of it", "in the first place"] {
+        for source in [
+            "the first time I saw snow",
+            "the Second World War",
+            "the 5th of May",
+            "in the 21st century",
+            "first, boil water",
+            "both cats and dogs",
+            "No, I just asked",
+            "second-hand shops",
+            "on the 5th",
+            "5 and 6 people",
+            "costs $5 or 6",
+            "a third of it",
+            "in the first place",
+        ] {
             assert_eq!(select(source), None, "{source}");
         }
     }

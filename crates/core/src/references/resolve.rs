@@ -45,7 +45,9 @@ impl Context<'_> {
     /// True when a list within reach has the members selected.
     pub(super) fn some_list_has(&self, selector: &Selector) -> bool {
         let lists = self.log.turns().iter().rev().take(REACH).flat_map(|turn| &turn.lists);
-        lists.filter(|list| list.kind != EnumerationKind::Inline).any(|list| selector.fits(list.items.len() as u32, u32::from(list.first)))
+        lists
+            .filter(|list| list.kind != EnumerationKind::Inline)
+            .any(|list| selector.fits(list.items.len() as u32, u32::from(list.first)))
     }
 
     /// Cosine to the turn before; 0 without vectors.
@@ -72,7 +74,21 @@ const SURE: f32 = 0.75;
 fn unheard_of(candidate: &Candidate, context: &Context<'_>) -> bool {
     matches!(candidate.shape, Shape::Definite | Shape::DefiniteBare)
         && context.scratch.is_empty()
-        && !candidate.words.clone().map(|at| context.text.words()[at]).any(|w| w.is_content() && context.log.frequency(w.term) > 0)
+        && !candidate
+            .words
+            .clone()
+            .map(|at| context.text.words()[at])
+            .any(|w| w.is_content() && context.log.frequency(w.term) > 0)
+}
+
+/// Probability that is enough when the expression is by its noun about tool output and there is some.
+const NAMED: f32 = 0.1;
+
+/// "the query result", "that output" while a tool's output is held (R029-10).
+fn names_output(candidate: &Candidate, context: &Context<'_>) -> bool {
+    matches!(candidate.shape, Shape::Definite | Shape::DemonstrativeNoun)
+        && !context.scratch.is_empty()
+        && candidate.head.is_some_and(|at| context.text.words()[at].class.has(Class::TOOL))
 }
 
 /// Scans the turn for referential expressions and resolves each (R028-13, R028-14). Candidates that the model takes for
@@ -84,8 +100,13 @@ pub fn resolve_references(context: &Context<'_>) -> Vec<Reference> {
     let mut accepted: Vec<usize> = Vec::new();
     for (at, candidate) in candidates.iter().enumerate() {
         let probability = points_out(candidate, &candidates[..at], &scene);
-        let doubtful = unheard_of(candidate, context) || candidate.shape == Shape::It && pleonastic(context.text, candidate.words.start);
-        if probability < detection_threshold(candidate.shape) || doubtful && probability < SURE || accepted.iter().any(|other| repeats(&candidates[*other], candidate, context.text)) {
+        let doubtful = unheard_of(candidate, context)
+            || candidate.shape == Shape::It && pleonastic(context.text, candidate.words.start);
+        let threshold = if names_output(candidate, context) { NAMED } else { detection_threshold(candidate.shape) };
+        if probability < threshold
+            || doubtful && probability < SURE
+            || accepted.iter().any(|other| repeats(&candidates[*other], candidate, context.text))
+        {
             continue;
         }
         accepted.push(at);
@@ -96,7 +117,9 @@ pub fn resolve_references(context: &Context<'_>) -> Vec<Reference> {
 
 /// The same words once more are the same reference (G-34).
 fn repeats(one: &Candidate, other: &Candidate, text: &Text) -> bool {
-    one.shape == other.shape && one.words.len() == other.words.len() && one.words.clone().zip(other.words.clone()).all(|(a, b)| text.folded(a) == text.folded(b))
+    one.shape == other.shape
+        && one.words.len() == other.words.len()
+        && one.words.clone().zip(other.words.clone()).all(|(a, b)| text.folded(a) == text.folded(b))
 }
 
 /// Probability that a candidate points out of the turn.
@@ -108,7 +131,8 @@ pub(super) fn points_out(candidate: &Candidate, earlier: &[Candidate], scene: &S
 
 fn detection_threshold(shape: Shape) -> f32 {
     static THRESHOLDS: OnceLock<[f32; 2]> = OnceLock::new();
-    let [structural, described] = *THRESHOLDS.get_or_init(|| [model::threshold("reference.structural"), model::threshold("reference.described")]);
+    let [structural, described] =
+        *THRESHOLDS.get_or_init(|| [model::threshold("reference.structural"), model::threshold("reference.described")]);
     if matches!(shape, Shape::Ordinal | Shape::Turn | Shape::Action) { structural } else { described }
 }
 
@@ -124,7 +148,9 @@ pub fn inspect(context: &Context<'_>) -> Vec<CandidateInspection> {
             span: span(candidate, context),
             shape: candidate.shape,
             features: candidate_features(candidate, &candidates[..at], &scene).to_vec(),
-            targets: (scene.first()..turns.len()).map(|turn| (turns[turn].id, Sought::new(candidate, &scene).features(turn, &scene).to_vec())).collect(),
+            targets: (scene.first()..turns.len())
+                .map(|turn| (turns[turn].id, Sought::new(candidate, &scene).features(turn, &scene).to_vec()))
+                .collect(),
         })
         .collect()
 }
@@ -140,10 +166,14 @@ fn resolve(candidate: &Candidate, probability: f32, scene: &Scene<'_>) -> Refere
         Found::nothing(kind_of(candidate.shape), Reason::EmptyLog)
     } else {
         match candidate.shape {
-            Shape::Ordinal => ordinal(candidate, scene).or_else(|| tool(candidate, context)).unwrap_or_else(|| entity(candidate, scene)),
+            Shape::Ordinal => ordinal(candidate, scene)
+                .or_else(|| tool(candidate, context))
+                .unwrap_or_else(|| without_list(candidate, scene)),
             Shape::Turn => turn(candidate, scene),
             Shape::Action => action(candidate, scene),
-            _ => tool(candidate, context).or_else(|| all_of(candidate, context)).unwrap_or_else(|| entity(candidate, scene)),
+            _ => tool(candidate, context)
+                .or_else(|| all_of(candidate, context))
+                .unwrap_or_else(|| entity(candidate, scene)),
         }
     };
     Reference {
@@ -179,7 +209,15 @@ struct Found {
 
 impl Found {
     fn nothing(kind: ReferenceType, reason: Reason) -> Self {
-        Self { kind, target: None, alternatives: Vec::new(), items: Vec::new(), rows: Vec::new(), certainty: 0.5, reason }
+        Self {
+            kind,
+            target: None,
+            alternatives: Vec::new(),
+            items: Vec::new(),
+            rows: Vec::new(),
+            certainty: 0.5,
+            reason,
+        }
     }
 
     fn at(kind: ReferenceType, target: Target, reason: Reason) -> Self {
@@ -193,7 +231,12 @@ impl Found {
 fn ordinal(candidate: &Candidate, scene: &Scene<'_>) -> Option<Found> {
     let context = scene.context;
     let selector = candidate.selector.as_ref()?;
-    if told(candidate, context) && candidate.head.is_some_and(|head| context.text.words()[head].class.has(Class::DOCUMENT.or(Class::SPEECH)) || context.text.folded(head) == "version") {
+    if told(candidate, context)
+        && candidate.head.is_some_and(|head| {
+            context.text.words()[head].class.has(Class::DOCUMENT.or(Class::SPEECH))
+                || context.text.folded(head) == "version"
+        })
+    {
         return Some(turn(candidate, scene));
     }
     if let Some(found) = rows_of_kind(candidate, selector, context) {
@@ -215,20 +258,35 @@ fn ordinal(candidate: &Candidate, scene: &Scene<'_>) -> Option<Found> {
     Some(Found { items, ..Found::at(ReferenceType::Ordinal, Target::Turn(turn.id), reason) })
 }
 
+/// A position that no list has: of a thing that was spoken of, the thing; of "options" or of nothing named, an abstention
+/// (G-32).
+fn without_list(candidate: &Candidate, scene: &Scene<'_>) -> Found {
+    const MEMBER: Class = Class::ITEM.or(Class::ONE);
+    let spoken_of =
+        candidate.head.is_some_and(|at| !scene.context.text.words()[at].class.has(MEMBER) && scene.knows(at));
+    if spoken_of { entity(candidate, scene) } else { Found::nothing(ReferenceType::Ordinal, Reason::NoList) }
+}
+
 /// "the third reservation", counted among the reservations of a tool result.
 fn rows_of_kind(candidate: &Candidate, selector: &Selector, context: &Context<'_>) -> Option<Found> {
     let head = candidate.head.filter(|_| !context.scratch.is_empty())?;
     let fits = |n: usize| selector.fits(n as u32, 1);
     let (ordinal, spans) = named_rows(context.scratch.iter(), &[context.text.folded(head)], fits)?;
     let entry = context.scratch.get(ordinal)?;
-    let items: Vec<Item> = selector.positions(spans.len() as u32)?.iter().map(|n| Item { number: *n, text: entry.raw[spans[*n as usize - 1].clone()].to_owned() }).collect();
+    let items: Vec<Item> = selector
+        .positions(spans.len() as u32)?
+        .iter()
+        .map(|n| Item { number: *n, text: entry.raw[spans[*n as usize - 1].clone()].to_owned() })
+        .collect();
     let rows = items.iter().map(|item| Item { number: item.number - 1, text: item.text.clone() }).collect();
     Some(Found { items, rows, ..Found::at(ReferenceType::Ordinal, Target::Scratch(ordinal), Reason::ToolRow) })
 }
 
 /// "… you wrote", "… I asked": the expression says who said it.
 fn told(candidate: &Candidate, context: &Context<'_>) -> bool {
-    context.text.words()[candidate.words.start + 1..candidate.words.end].iter().any(|word| word.class.has(Class::FIRST.or(Class::SECOND)))
+    context.text.words()[candidate.words.start + 1..candidate.words.end]
+        .iter()
+        .any(|word| word.class.has(Class::FIRST.or(Class::SECOND)))
 }
 
 /// "those two", "the three tents": all rows of a tool result or items of a written list that has as many, when it came
@@ -239,11 +297,18 @@ fn all_of(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
     if context.text.words()[candidate.words.clone()].iter().any(|word| word.class.has(Class::OTHER)) {
         return None;
     }
-    let listed = |turn: &&Turn| turn.lists.iter().any(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline);
+    let listed = |turn: &&Turn| {
+        turn.lists.iter().any(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)
+    };
     let turn = context.log.turns().iter().rev().take(REACH).find(listed);
     let entry = context.scratch.iter().rev().find(|entry| entry.rows == n);
-    if let Some(entry) = entry.filter(|entry| candidate.head.is_none() && turn.is_none_or(|turn| turn.id < entry.turn)) {
-        let rows = rows(&entry.raw).into_iter().enumerate().map(|(at, row)| Item { number: at as u32, text: entry.raw[row].to_owned() }).collect();
+    if let Some(entry) = entry.filter(|entry| candidate.head.is_none() && turn.is_none_or(|turn| turn.id < entry.turn))
+    {
+        let rows = rows(&entry.raw)
+            .into_iter()
+            .enumerate()
+            .map(|(at, row)| Item { number: at as u32, text: entry.raw[row].to_owned() })
+            .collect();
         return Some(Found { rows, ..Found::at(ReferenceType::Tool, Target::Scratch(entry.ordinal), Reason::ToolRow) });
     }
     let turn = turn?;
@@ -259,12 +324,17 @@ fn item_text(turn: &Turn, list: &Enumeration, number: u32) -> String {
 
 /// Lists are weighed: newer is better, written out is better than commas in prose, an answer is better than a question, and
 /// what the turn says of the list should stand in it or in the question it answers.
-fn newest_list<'a>(candidate: &Candidate, selector: &Selector, scene: &Scene<'a>) -> Option<(&'a Turn, &'a Enumeration, Vec<u32>)> {
+fn newest_list<'a>(
+    candidate: &Candidate,
+    selector: &Selector,
+    scene: &Scene<'a>,
+) -> Option<(&'a Turn, &'a Enumeration, Vec<u32>)> {
     let context = scene.context;
     let head = candidate.head.map(|at| context.text.words()[at]).filter(|w| !w.class.has(Class::ONE));
     let near = Topic::after(candidate, scene);
     let whole = Topic::of(0..context.text.words().len(), scene);
-    let written = matches!(selector, Selector::Label(_)) || candidate.head.is_none() && context.text.words()[candidate.words.start].tag == Tag::Number;
+    let written = matches!(selector, Selector::Label(_))
+        || candidate.head.is_none() && context.text.words()[candidate.words.start].tag == Tag::Number;
     let turns = context.log.turns();
     let mut best: Option<(f32, &Turn, &Enumeration, Vec<u32>)> = None;
     for (position, turn) in turns.iter().enumerate().rev().take(REACH * 2) {
@@ -274,7 +344,8 @@ fn newest_list<'a>(candidate: &Candidate, selector: &Selector, scene: &Scene<'a>
             let Some(positions) = positions(selector, list) else { continue };
             let named = head.is_some_and(|w| turn.terms.contains(&w.term));
             let prose = f32::from(u8::from(written && list.kind == EnumerationKind::Inline));
-            let score = list_weight(list) - 0.5 * prose + f32::from(u8::from(turn.role == Role::Assistant)) * 0.3 - (distance as f32 * 0.12).min(0.9)
+            let score = list_weight(list) - 0.5 * prose + f32::from(u8::from(turn.role == Role::Assistant)) * 0.3
+                - (distance as f32 * 0.12).min(0.9)
                 + near.share(turn, question) * 1.5
                 + whole.share(turn, question) * 0.6
                 + 0.5 * context.similarity(position)
@@ -313,16 +384,25 @@ impl Topic {
         const LONGEST: usize = 7;
         let words = scene.context.text.words();
         let end = candidate.words.end;
-        let opens = words.get(end).is_some_and(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && w.class.has(Class::PREPOSITION));
-        let stop = (end..words.len().min(end + LONGEST)).find(|at| words[*at].gap.has(Gap::STOP.or(Gap::PAUSE)) || *at > end && words[*at].class.has(Class::BE.or(Class::AUXILIARY)));
+        let opens =
+            words.get(end).is_some_and(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && w.class.has(Class::PREPOSITION));
+        let stop = (end..words.len().min(end + LONGEST)).find(|at| {
+            words[*at].gap.has(Gap::STOP.or(Gap::PAUSE))
+                || *at > end && words[*at].class.has(Class::BE.or(Class::AUXILIARY))
+        });
         let stop = if opens { stop.unwrap_or(words.len().min(end + LONGEST)) } else { end };
         Self::of(end..stop, scene)
     }
 
     /// Share of the topic that a turn or the question it answers holds.
     fn share(&self, turn: &Turn, question: Option<&Turn>) -> f32 {
-        let holds = |term: &u32| turn.terms.contains(term) || question.is_some_and(|question| question.terms.contains(term));
-        if self.total > 0.0 { self.terms.iter().filter(|(term, _)| holds(term)).map(|(_, idf)| idf).sum::<f32>() / self.total } else { 0.0 }
+        let holds =
+            |term: &u32| turn.terms.contains(term) || question.is_some_and(|question| question.terms.contains(term));
+        if self.total > 0.0 {
+            self.terms.iter().filter(|(term, _)| holds(term)).map(|(_, idf)| idf).sum::<f32>() / self.total
+        } else {
+            0.0
+        }
     }
 }
 
@@ -353,7 +433,10 @@ fn newest_rows(candidate: &Candidate, selector: &Selector, context: &Context<'_>
     let entry = context.scratch.get(ordinal)?;
     let spans = rows(&entry.raw);
     let positions = selector.positions(spans.len() as u32)?;
-    let items = positions.iter().map(|n| Item { number: n - 1, text: entry.raw[spans[*n as usize - 1].clone()].to_owned() }).collect();
+    let items = positions
+        .iter()
+        .map(|n| Item { number: n - 1, text: entry.raw[spans[*n as usize - 1].clone()].to_owned() })
+        .collect();
     Some((ordinal, items))
 }
 
@@ -370,7 +453,8 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let context = scene.context;
     let words = context.text.words();
     let first = words[candidate.words.start];
-    let own = first.class.has(Class::POSSESSIVE_FIRST) || words[candidate.words.clone()].iter().any(|w| w.class.has(Class::FIRST));
+    let own = first.class.has(Class::POSSESSIVE_FIRST)
+        || words[candidate.words.clone()].iter().any(|w| w.class.has(Class::FIRST));
     let question = candidate.head.is_some_and(|head| context.text.folded(head).starts_with("question"));
     let role = if own || question && first.class.has(Class::DEFINITE) { Role::User } else { Role::Assistant };
     let log = context.log;
@@ -378,7 +462,11 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let counted = match &candidate.selector {
         Some(Selector::At(positions)) => positions.first().and_then(|n| spoken.get(*n as usize - 1).copied()),
         Some(Selector::FromEnd(k)) => spoken.len().checked_sub(*k as usize).map(|at| spoken[at]),
-        Some(Selector::TurnsAgo(n)) if first.class.has(Class::POSSESSIVE_SECOND) || speaks(candidate, Class::SECOND, context) => spoken.len().checked_sub(*n as usize).map(|at| spoken[at]),
+        Some(Selector::TurnsAgo(n))
+            if first.class.has(Class::POSSESSIVE_SECOND) || speaks(candidate, Class::SECOND, context) =>
+        {
+            spoken.len().checked_sub(*n as usize).map(|at| spoken[at])
+        }
         Some(Selector::TurnsAgo(n)) => (log.next_id().checked_sub(*n)).and_then(|id| log.get(id)),
         Some(Selector::Previous) => spoken.last().copied(),
         _ => None,
@@ -395,8 +483,15 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let about = about.or_else(|| best_about(&Topic::of(0..words.len(), scene), role, context));
     let last = spoken.last().map(|turn| turn.id);
     match (about, last) {
-        (Some(id), last) => Found { alternatives: last.filter(|l| *l != id).map(Target::Turn).into_iter().collect(), ..Found::at(ReferenceType::Turn, Target::Turn(id), Reason::TopicTurn) },
-        (None, Some(id)) => Found::at(ReferenceType::Turn, Target::Turn(id), if role == Role::Assistant { Reason::LastAnswer } else { Reason::LastTurn }),
+        (Some(id), last) => Found {
+            alternatives: last.filter(|l| *l != id).map(Target::Turn).into_iter().collect(),
+            ..Found::at(ReferenceType::Turn, Target::Turn(id), Reason::TopicTurn)
+        },
+        (None, Some(id)) => Found::at(
+            ReferenceType::Turn,
+            Target::Turn(id),
+            if role == Role::Assistant { Reason::LastAnswer } else { Reason::LastTurn },
+        ),
         (None, None) => Found::nothing(ReferenceType::Turn, Reason::NoAntecedent),
     }
 }
@@ -430,17 +525,27 @@ fn action(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let context = scene.context;
     let turns = context.log.turns();
     let told = told(candidate, context);
-    if let Some(about) = Some(Topic::after(candidate, scene)).filter(|topic| told && topic.total > 0.0).and_then(|topic| best_about(&topic, Role::Assistant, context)) {
+    if let Some(about) = Some(Topic::after(candidate, scene))
+        .filter(|topic| told && topic.total > 0.0)
+        .and_then(|topic| best_about(&topic, Role::Assistant, context))
+    {
         return Found::at(ReferenceType::Action, Target::Turn(about), Reason::TopicTurn);
     }
     if let Some(answer) = context.log.last(Role::Assistant).filter(|_| told) {
         return Found::at(ReferenceType::Action, Target::Turn(answer.id), Reason::LastAction);
     }
-    let asked = turns.iter().rev().find(|turn| turn.role == Role::User && (turn.request || turn.question)).or_else(|| context.log.last(Role::User));
+    let asked = turns
+        .iter()
+        .rev()
+        .find(|turn| turn.role == Role::User && (turn.request || turn.question))
+        .or_else(|| context.log.last(Role::User));
     let Some(asked) = asked else { return Found::nothing(ReferenceType::Action, Reason::NoAntecedent) };
     let answer = turns.iter().find(|turn| turn.id > asked.id && turn.role == Role::Assistant);
     match answer {
-        Some(answer) => Found { alternatives: vec![Target::Turn(asked.id)], ..Found::at(ReferenceType::Action, Target::Turn(answer.id), Reason::LastAction) },
+        Some(answer) => Found {
+            alternatives: vec![Target::Turn(asked.id)],
+            ..Found::at(ReferenceType::Action, Target::Turn(answer.id), Reason::LastAction)
+        },
         None => Found::at(ReferenceType::Action, Target::Turn(asked.id), Reason::LastAction),
     }
 }
@@ -450,7 +555,9 @@ fn action(candidate: &Candidate, scene: &Scene<'_>) -> Found {
 /// A row that the expression describes ("the 500 one"), or "the query result", "that output", "the error" when a result of
 /// that kind is held (G-16, R029-10), or a noun that only a tool result has mentioned.
 fn tool(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
-    if context.scratch.is_empty() || matches!(candidate.shape, Shape::It | Shape::They | Shape::Person | Shape::Possessive | Shape::PlaceTime) {
+    if context.scratch.is_empty()
+        || matches!(candidate.shape, Shape::It | Shape::They | Shape::Person | Shape::Possessive | Shape::PlaceTime)
+    {
         return None;
     }
     if let Some(found) = described_rows(candidate, context) {
@@ -466,7 +573,13 @@ fn tool(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
         return Some(Found::at(ReferenceType::Tool, Target::Scratch(ordinal), Reason::ToolOutput));
     }
     let entry = context.scratch.iter().rev().find(|entry| entry.knows(folded))?;
-    let retold = context.log.turns().iter().rev().take_while(|turn| turn.id > entry.turn).any(|turn| turn.role == Role::Assistant && turn.terms.contains(&word.term));
+    let retold = context
+        .log
+        .turns()
+        .iter()
+        .rev()
+        .take_while(|turn| turn.id > entry.turn)
+        .any(|turn| turn.role == Role::Assistant && turn.terms.contains(&word.term));
     (!retold).then(|| Found::at(ReferenceType::Tool, Target::Scratch(entry.ordinal), Reason::ToolMention))
 }
 
@@ -482,9 +595,13 @@ fn described_rows(candidate: &Candidate, context: &Context<'_>) -> Option<Found>
     if words.is_empty() {
         return None;
     }
-    let found = described(context.scratch.iter(), &words, wanted).filter(|found| found.score >= LEAST)?;
+    let found = described(&context.scratch.iter(), &words, wanted).filter(|found| found.score >= LEAST)?;
     let entry = context.scratch.get(found.ordinal)?;
-    let rows = found.rows.iter().map(|(number, row)| Item { number: *number, text: entry.raw[row.clone()].to_owned() }).collect();
+    let rows = found
+        .rows
+        .iter()
+        .map(|(number, row)| Item { number: *number, text: entry.raw[row.clone()].to_owned() })
+        .collect();
     Some(Found { rows, ..Found::at(ReferenceType::Tool, Target::Scratch(found.ordinal), Reason::ToolRow) })
 }
 
@@ -492,21 +609,28 @@ fn described_rows(candidate: &Candidate, context: &Context<'_>) -> Option<Found>
 /// Numbers are written in digits; digits in words are joined.
 fn description(candidate: &Candidate, context: &Context<'_>) -> Vec<String> {
     const AFTER: usize = 7;
-    const CLOSED: Class = Class::BE.or(Class::AUXILIARY).or(Class::FIRST).or(Class::SECOND).or(Class::CONJUNCTION).or(Class::WH);
+    const CLOSED: Class =
+        Class::BE.or(Class::AUXILIARY).or(Class::FIRST).or(Class::SECOND).or(Class::CONJUNCTION).or(Class::WH);
     let text = context.text;
     let words = text.words();
     let end = candidate.words.end;
     let describes = |at: usize| {
         let word = words[at];
-        !word.gap.has(Gap::STOP.or(Gap::PAUSE)) && !word.class.has(CLOSED) && (!matches!(word.tag, Tag::Verb | Tag::Past) || at == end)
+        !word.gap.has(Gap::STOP.or(Gap::PAUSE))
+            && !word.class.has(CLOSED)
+            && (!matches!(word.tag, Tag::Verb | Tag::Past) || at == end)
     };
-    let opens = words.get(end).is_some_and(|word| word.class.has(Class::PREPOSITION) || matches!(word.tag, Tag::Gerund | Tag::Past));
+    let opens = words
+        .get(end)
+        .is_some_and(|word| word.class.has(Class::PREPOSITION) || matches!(word.tag, Tag::Gerund | Tag::Past));
     let after = if opens { (end..words.len().min(end + AFTER)).take_while(|at| describes(*at)).count() } else { 0 };
     let mut found: Vec<String> = Vec::new();
     let mut digits = false;
     for at in candidate.words.start..end + after {
         let word = words[at];
-        let digit = word.class.has(Class::CARDINAL) && (1..10).contains(&word.value) && !(word.class.has(Class::ONE) && at + 1 == end);
+        let digit = word.class.has(Class::CARDINAL)
+            && (1..10).contains(&word.value)
+            && !(word.class.has(Class::ONE) && at + 1 == end);
         if digit || word.value > 0 {
             let number = if word.class.is_empty() { text.folded(at).to_owned() } else { word.value.to_string() };
             match found.last_mut().filter(|_| digits && digit) {
@@ -532,7 +656,12 @@ fn description(candidate: &Candidate, context: &Context<'_>) -> Vec<String> {
 }
 
 fn head_words(candidate: &Candidate, context: &Context<'_>) -> Vec<String> {
-    candidate.words.clone().filter(|at| context.text.words()[*at].is_content() && context.text.words()[*at].tag != Tag::Number).map(|at| context.text.folded(at).to_owned()).collect()
+    candidate
+        .words
+        .clone()
+        .filter(|at| context.text.words()[*at].is_content() && context.text.words()[*at].tag != Tag::Number)
+        .map(|at| context.text.folded(at).to_owned())
+        .collect()
 }
 
 // ---- entity --------------------------------------------------------------------------------------------------------
@@ -592,10 +721,12 @@ impl<'c> Sought<'c> {
     fn new(candidate: &'c Candidate, scene: &Scene<'_>) -> Self {
         let flag = |holds: bool| f32::from(u8::from(holds));
         let words = scene.context.text.words();
-        let head = candidate.head.map(|at| words[at]).filter(|w| w.is_content());
+        let head = candidate.head.map(|at| words[at]).filter(Word::is_content);
         let known = candidate.head.is_some_and(|at| scene.knows(at));
         let reach = scene.context.log.turns()[scene.first()..].iter().enumerate();
-        let heads = head.filter(|_| known).map_or(0, |head| reach.filter(|(_, turn)| turn.terms.contains(&head.term)).fold(0u32, |bits, (at, _)| bits | 1 << at));
+        let heads = head.filter(|_| known).map_or(0, |head| {
+            reach.filter(|(_, turn)| turn.terms.contains(&head.term)).fold(0u32, |bits, (at, _)| bits | 1 << at)
+        });
         let first = words[candidate.words.start];
         Self {
             candidate,
@@ -624,13 +755,18 @@ impl<'c> Sought<'c> {
         let head_here = self.heads & bit != 0;
         let oldest = head_here && self.heads & (bit - 1) == 0;
         let newest = self.newest == Some(position);
-        let held = modifiers(candidate, words).filter(|at| scene.knows(*at) && turn.terms.contains(&words[*at].term)).count();
+        let held =
+            modifiers(candidate, words).filter(|at| scene.knows(*at) && turn.terms.contains(&words[*at].term)).count();
         let overlap = scene.overlap(candidate, position);
         let last_answer = flag(turn.role == Role::Assistant && distance <= 2);
         let last_user = flag(turn.role == Role::User && distance <= 2);
         let similarity = context.similarity(position);
         let partner = if turn.role == Role::User { position + 1 } else { position.wrapping_sub(1) };
-        let exchange = if turns.get(partner).is_some_and(|other| other.role != turn.role) { overlap.max(scene.overlap(candidate, partner)) } else { overlap };
+        let exchange = if turns.get(partner).is_some_and(|other| other.role != turn.role) {
+            overlap.max(scene.overlap(candidate, partner))
+        } else {
+            overlap
+        };
         let referred = context.log.last(Role::User).is_some_and(|last| last.references.contains(&turn.id));
         let most_similar = similarity > 0.0 && similarity >= scene.most_similar;
         [
@@ -703,6 +839,14 @@ fn entity(candidate: &Candidate, scene: &Scene<'_>) -> Found {
         return Found::nothing(ReferenceType::Entity, Reason::NoAntecedent);
     }
     let named = candidate.head.is_some_and(|at| turns[best].terms.contains(&context.text.words()[at].term));
-    let alternatives = top[1..].iter().filter(|(_, at)| *at != usize::MAX).map(|(_, at)| Target::Turn(turns[*at].id)).collect();
-    Found { alternatives, ..Found::at(ReferenceType::Entity, Target::Turn(turns[best].id), if named { Reason::RecentMention } else { Reason::BestMention }) }
+    let alternatives =
+        top[1..].iter().filter(|(_, at)| *at != usize::MAX).map(|(_, at)| Target::Turn(turns[*at].id)).collect();
+    Found {
+        alternatives,
+        ..Found::at(
+            ReferenceType::Entity,
+            Target::Turn(turns[best].id),
+            if named { Reason::RecentMention } else { Reason::BestMention },
+        )
+    }
 }

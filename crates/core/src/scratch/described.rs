@@ -19,7 +19,11 @@ pub struct Described {
 /// The rows of `entries` that `words`, folded, tell from the other rows of their output, or the whole outputs that they tell
 /// from other outputs of the same tool; `wanted` rows at most when the phrase says how many. The newest wins among equals.
 /// Cost: a look at each entry's words; the outputs that share one are read.
-pub fn described<'a>(entries: impl DoubleEndedIterator<Item = &'a ScratchEntry> + Clone, words: &[String], wanted: usize) -> Option<Described> {
+pub fn described<'a>(
+    entries: &(impl DoubleEndedIterator<Item = &'a ScratchEntry> + Clone),
+    words: &[String],
+    wanted: usize,
+) -> Option<Described> {
     let asked: Vec<u32> = words.iter().map(|word| hash(stem(word))).collect();
     let extreme = words.iter().find_map(|word| Extreme::of(word));
     let mut best: Option<Described> = None;
@@ -66,14 +70,22 @@ fn row_of(entry: &ScratchEntry, asked: &[u32], extreme: Option<Extreme>, wanted:
         let named = words_of(sequence.name).any(|word| asked.contains(&hash(stem(&word))));
         score += if named { 0.25 } else { 0.0 } - 0.01 * sequence.depth as f32;
         if top > 0.0 && rows.len() <= wanted.max(2) && best.as_ref().is_none_or(|best| score > best.score) {
-            best = Some(Described { ordinal: entry.ordinal, rows: rows.into_iter().map(|at| (at as u32, sequence.rows[at].clone())).collect(), score });
+            best = Some(Described {
+                ordinal: entry.ordinal,
+                rows: rows.into_iter().map(|at| (at as u32, sequence.rows[at].clone())).collect(),
+                score,
+            });
         }
     }
     best
 }
 
 /// A whole object that the words tell from other outputs of the same tool.
-fn whole<'a>(entry: &ScratchEntry, entries: impl Iterator<Item = &'a ScratchEntry>, asked: &[u32]) -> Option<Described> {
+fn whole<'a>(
+    entry: &ScratchEntry,
+    entries: impl Iterator<Item = &'a ScratchEntry>,
+    asked: &[u32],
+) -> Option<Described> {
     if entry.class != OutputClass::Object {
         return None;
     }
@@ -88,7 +100,11 @@ fn whole<'a>(entry: &ScratchEntry, entries: impl Iterator<Item = &'a ScratchEntr
     let held = asked.iter().zip(holders).filter(|(word, count)| *count < others && entry.holds_term(**word));
     let score: f32 = held.map(|(_, count)| 0.9 / count as f32).sum();
     let start = entry.raw.len() - entry.raw.trim_start().len();
-    (score > 0.0).then(|| Described { ordinal: entry.ordinal, rows: vec![(0, start..start + entry.raw.trim().len())], score })
+    (score > 0.0).then(|| Described {
+        ordinal: entry.ordinal,
+        rows: vec![(0, start..start + entry.raw.trim().len())],
+        score,
+    })
 }
 
 /// The most or least of something among rows.
@@ -100,7 +116,8 @@ enum Extreme {
 
 impl Extreme {
     const PRICE: &'static [&'static str] = &["price", "cost", "fare", "amount", "total", "fee"];
-    const SIZE: &'static [&'static str] = &["amount", "balance", "size", "total", "price", "quantity", "count", "score", "rating"];
+    const SIZE: &'static [&'static str] =
+        &["amount", "balance", "size", "total", "price", "quantity", "count", "score", "rating"];
     const TIME: &'static [&'static str] = &["time", "timestamp", "date", "created", "due", "start"];
 
     fn of(word: &str) -> Option<Self> {
@@ -123,13 +140,17 @@ impl Extreme {
         };
         let measured = |at: usize, key: &str| -> Option<(f64, String)> {
             let json = Json::parse(&raw[sequence.rows[at].clone()])?;
-            let member = json.children(json.root()).find(|member| json.is_scalar(*member) && words_of(json.key(*member)).any(|word| word == key))?;
+            let member = json
+                .children(json.root())
+                .find(|member| json.is_scalar(*member) && words_of(json.key(*member)).any(|word| word == key))?;
             let value = json.scalar(member).into_owned();
             Some((value.parse().unwrap_or(0.0), value))
         };
         keys.iter().find_map(|key| {
             let values: Option<Vec<_>> = among.iter().map(|at| measured(*at, key).map(|value| (value, *at))).collect();
-            let order = |a: &((f64, String), usize), b: &((f64, String), usize)| a.0.0.total_cmp(&b.0.0).then_with(|| a.0.1.cmp(&b.0.1));
+            let order = |a: &((f64, String), usize), b: &((f64, String), usize)| {
+                a.0.0.total_cmp(&b.0.0).then_with(|| a.0.1.cmp(&b.0.1))
+            };
             let values = values?.into_iter();
             if most { values.max_by(order) } else { values.min_by(order) }.map(|(_, at)| at)
         })
@@ -150,7 +171,9 @@ pub(super) fn content(raw: &str) -> Vec<u32> {
             }
         }
         for (at, _) in value.match_indices(':').filter(|(at, _)| *at >= 2) {
-            if let (Some(hour), Some("00")) = (value.get(at - 2..at).and_then(|hour| hour.parse::<u32>().ok()), value.get(at + 1..at + 3)) {
+            if let (Some(hour), Some("00")) =
+                (value.get(at - 2..at).and_then(|hour| hour.parse::<u32>().ok()), value.get(at + 1..at + 3))
+            {
                 let half = if hour < 12 { "am" } else { "pm" };
                 words.push(hash(&format!("{}{half}", (hour + 11) % 12 + 1)));
             }
@@ -212,30 +235,51 @@ impl Date {
     /// `2024-05-16`.
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
-        let (year, month, day) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let (year, month, day) =
+            (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         ((1..=12).contains(&month) && (1..=31).contains(&day)).then_some(Self { year, month, day })
     }
 
     /// Zeller's congruence.
     fn weekday(&self) -> &'static str {
         let (year, month) = if self.month < 3 { (self.year - 1, self.month + 12) } else { (self.year, self.month) };
-        let days = self.day as i32 + 13 * (month as i32 + 1) / 5 + year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+        let days = self.day as i32 + 13 * (month as i32 + 1) / 5 + year + year.div_euclid(4) - year.div_euclid(100)
+            + year.div_euclid(400);
         ["saturday", "sunday", "monday", "tuesday", "wednesday", "thursday", "friday"][days.rem_euclid(7) as usize]
     }
 
     fn month_name(&self) -> &'static str {
-        ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"][self.month as usize - 1]
+        [
+            "january",
+            "february",
+            "march",
+            "april",
+            "may",
+            "june",
+            "july",
+            "august",
+            "september",
+            "october",
+            "november",
+            "december",
+        ][self.month as usize - 1]
     }
 }
 
 /// Rows of the newest output whose sequence is named by one of `words`, folded, and has row `position` (from 1):
 /// "the third reservation" counts in `"reservations": […]`.
-pub fn named_rows<'a>(entries: impl DoubleEndedIterator<Item = &'a ScratchEntry>, words: &[&str], fits: impl Fn(usize) -> bool) -> Option<(u32, Vec<Range<usize>>)> {
+pub fn named_rows<'a>(
+    entries: impl DoubleEndedIterator<Item = &'a ScratchEntry>,
+    words: &[&str],
+    fits: impl Fn(usize) -> bool,
+) -> Option<(u32, Vec<Range<usize>>)> {
     let asked: Vec<u32> = words.iter().map(|word| hash(stem(word))).collect();
     entries.rev().filter(|entry| asked.iter().any(|word| entry.words.binary_search(word).is_ok())).find_map(|entry| {
         let shape = Shape::of(&entry.raw);
         let sequences = shape.sequences();
-        let named = |sequence: &&Sequence<'_>| words_of(sequence.name).any(|word| asked.contains(&hash(stem(&word)))) && fits(sequence.rows.len());
+        let named = |sequence: &&Sequence<'_>| {
+            words_of(sequence.name).any(|word| asked.contains(&hash(stem(&word)))) && fits(sequence.rows.len())
+        };
         let sequence = sequences.iter().filter(named).min_by_key(|sequence| sequence.depth)?;
         Some((entry.ordinal, sequence.rows.clone()))
     })
@@ -250,21 +294,38 @@ mod tests {
     fn buffer(results: &[(&str, &str)]) -> ScratchBuffer {
         let mut buffer = ScratchBuffer::new(9, 99);
         for (tool, raw) in results {
-            buffer.add(NewEntry { tool: (*tool).into(), raw: (*raw).into(), ..NewEntry::default() }, 0, &Counter::Estimate).unwrap();
+            buffer
+                .add(
+                    NewEntry { tool: (*tool).into(), raw: (*raw).into(), ..NewEntry::default() },
+                    0,
+                    &Counter::Estimate,
+                )
+                .unwrap();
         }
         buffer
     }
 
     fn found(buffer: &ScratchBuffer, words: &str, wanted: usize) -> Option<(u32, Vec<String>)> {
         let words: Vec<String> = words.split(' ').map(Into::into).collect();
-        described(buffer.iter(), &words, wanted).map(|found| (found.ordinal, found.rows.iter().map(|(_, row)| buffer.get(found.ordinal).unwrap().raw[row.clone()].to_owned()).collect()))
+        described(&buffer.iter(), &words, wanted).map(|found| {
+            (
+                found.ordinal,
+                found
+                    .rows
+                    .iter()
+                    .map(|(_, row)| buffer.get(found.ordinal).unwrap().raw[row.clone()].to_owned())
+                    .collect(),
+            )
+        })
     }
 
     #[test]
     fn a_row_is_known_by_what_only_it_holds() {
         let boats = r#"{"boats":[{"name":"Heron","seats":4,"when":"2024-05-16 14:00:00"},{"name":"Swift","seats":9,"when":"2024-05-17 09:30:00"}]}"#;
         let buffer = buffer(&[("list_boats", boats), ("weather", r#"{"sky":"clear"}"#)]);
-        for (words, row) in [("swift", "Swift"), ("2pm", "Heron"), ("friday", "Swift"), ("17 boat", "Swift"), ("4 seater", "Heron")] {
+        for (words, row) in
+            [("swift", "Swift"), ("2pm", "Heron"), ("friday", "Swift"), ("17 boat", "Swift"), ("4 seater", "Heron")]
+        {
             let (ordinal, rows) = found(&buffer, words, 1).unwrap();
             assert!(ordinal == 1 && rows.len() == 1 && rows[0].contains(row), "{words}: {rows:?}");
         }
@@ -282,14 +343,19 @@ mod tests {
 
     #[test]
     fn an_object_among_outputs_of_its_tool() {
-        let buffer = buffer(&[("get_trip", r#"{"id":1,"cabin":"business"}"#), ("get_trip", r#"{"id":2,"cabin":"economy"}"#)]);
+        let buffer =
+            buffer(&[("get_trip", r#"{"id":1,"cabin":"business"}"#), ("get_trip", r#"{"id":2,"cabin":"economy"}"#)]);
         assert_eq!(found(&buffer, "pricey business", 1), Some((1, vec![r#"{"id":1,"cabin":"business"}"#.to_owned()])));
     }
 
     #[test]
     fn rows_under_the_noun_that_counts_them() {
-        let buffer = buffer(&[("get_user", r#"{"cards":[1,2],"orders":["X","Y","Z"]}"#), ("get_order", r#"{"order_id":"X"}"#)]);
-        assert_eq!(named_rows(buffer.iter(), &["order"], |n| n >= 3).map(|(ordinal, rows)| (ordinal, rows.len())), Some((1, 3)));
+        let buffer =
+            buffer(&[("get_user", r#"{"cards":[1,2],"orders":["X","Y","Z"]}"#), ("get_order", r#"{"order_id":"X"}"#)]);
+        assert_eq!(
+            named_rows(buffer.iter(), &["order"], |n| n >= 3).map(|(ordinal, rows)| (ordinal, rows.len())),
+            Some((1, 3))
+        );
         assert_eq!(named_rows(buffer.iter(), &["order"], |n| n >= 4), None);
     }
 

@@ -24,7 +24,11 @@ pub fn entities(source: &str, text: &Text) -> Vec<String> {
         let written = &source[word.start as usize..word.end as usize];
         if named(text, at) {
             let mut end = at + 1;
-            while end < words.len() && words[end].capital && !words[end].gap.has(Gap::STOP.or(Gap::PAUSE)) && words[end].is_content() {
+            while end < words.len()
+                && words[end].capital
+                && !words[end].gap.has(Gap::STOP.or(Gap::PAUSE))
+                && words[end].is_content()
+            {
                 end += 1;
             }
             add(&source[word.start as usize..words[end - 1].end as usize]);
@@ -44,7 +48,11 @@ fn named(text: &Text, at: usize) -> bool {
     let words = text.words();
     let word = words[at];
     let continues = words.get(at + 1).is_some_and(|next| next.capital && !next.gap.has(Gap::STOP) && next.is_content());
-    word.capital && word.is_content() && (!word.opens() || continues || !word.class.has(Class::REQUEST) && word.class.is_empty() && word.tag == super::Tag::Noun)
+    word.capital
+        && word.is_content()
+        && (!word.opens()
+            || continues
+            || !word.class.has(Class::REQUEST) && word.class.is_empty() && word.tag == super::Tag::Noun)
 }
 
 /// Letters with digits, underscores, dots or inner capitals: a name of code, a product, a flight.
@@ -80,7 +88,8 @@ mod tests {
 
     #[test]
     fn names_codes_and_quotes_but_not_sentence_openers() {
-        let source = "Show me flights to New York with `HAT136`, parse_config and \"Blue Train\". The weather? etcd3 in Zürich";
+        let source =
+            "Show me flights to New York with `HAT136`, parse_config and \"Blue Train\". The weather? etcd3 in Zürich";
         let mut text = Text::default();
         text.read(source, &Pack::of("en"));
         assert_eq!(entities(source, &text), ["HAT136", "Blue Train", "New York", "parse_config", "etcd3", "Zürich"]);

@@ -80,7 +80,7 @@ fn lines(source: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 fn listed(source: &str) -> Vec<Enumeration> {
-    let mut lists: Vec<(Enumeration2, usize)> = Vec::new();
+    let mut lists: Vec<(Open, usize)> = Vec::new();
     let mut done = Vec::new();
     for line in lines(source) {
         let Some(marked) = marker(source, &line) else { continue };
@@ -91,15 +91,16 @@ fn listed(source: &str) -> Vec<Enumeration> {
             }
             keep
         });
-        match lists.iter_mut().find(|(list, indent)| *indent == marked.indent && list.takes(&marked)) {
-            Some((list, _)) => list.starts.push((marked.line, marked.body)),
-            None => {
-                if let Some(at) = lists.iter().position(|(_, indent)| *indent == marked.indent) {
-                    done.push(lists.remove(at).0);
-                }
-                lists.push((Enumeration2 { kind: marked.kind, first: marked.label, starts: vec![(marked.line, marked.body)] }, marked.indent));
-            }
+        let same = lists.iter_mut().find(|(list, indent)| *indent == marked.indent && list.takes(&marked));
+        if let Some((list, _)) = same {
+            list.starts.push((marked.line, marked.body));
+            continue;
         }
+        if let Some(at) = lists.iter().position(|(_, indent)| *indent == marked.indent) {
+            done.push(lists.remove(at).0);
+        }
+        let list = Open { kind: marked.kind, first: marked.label, starts: vec![(marked.line, marked.body)] };
+        lists.push((list, marked.indent));
     }
     done.extend(lists.into_iter().map(|(list, _)| list));
     done.retain(|list| list.starts.len() > 1);
@@ -109,15 +110,16 @@ fn listed(source: &str) -> Vec<Enumeration> {
 
 /// A list under construction: where each item's line and body begin.
 #[derive(Clone)]
-struct Enumeration2 {
+struct Open {
     kind: EnumerationKind,
     first: u16,
     starts: Vec<(usize, usize)>,
 }
 
-impl Enumeration2 {
+impl Open {
     fn takes(&self, marked: &Marked) -> bool {
-        self.kind == marked.kind && (marked.label == 0 || usize::from(marked.label) == usize::from(self.first) + self.starts.len())
+        self.kind == marked.kind
+            && (marked.label == 0 || usize::from(marked.label) == usize::from(self.first) + self.starts.len())
     }
 
     fn finish(&self, source: &str) -> Enumeration {
@@ -146,9 +148,13 @@ fn marker(source: &str, line: &Range<usize>) -> Option<Marked> {
     if let Some(mark) = bullet {
         let inner = &trimmed[mark.len()..];
         return Some(match label(inner.trim_start_matches(['*', '_'])) {
-            Some((kind, value, len)) if kind == EnumerationKind::Numbered => {
-                Marked { kind, label: value, indent, body: body(mark.len() + inner.len() - inner.trim_start_matches(['*', '_']).len() + len), line: line.start }
-            }
+            Some((kind, value, len)) if kind == EnumerationKind::Numbered => Marked {
+                kind,
+                label: value,
+                indent,
+                body: body(mark.len() + inner.len() - inner.trim_start_matches(['*', '_']).len() + len),
+                line: line.start,
+            },
             _ => Marked { kind: EnumerationKind::Bulleted, label: 0, indent, body: body(mark.len()), line: line.start },
         });
     }
@@ -160,7 +166,13 @@ fn marker(source: &str, line: &Range<usize>) -> Option<Marked> {
 fn label(text: &str) -> Option<(EnumerationKind, u16, usize)> {
     let open = usize::from(text.starts_with('('));
     let (word, skip) = match text[open..].split_once(' ') {
-        Some((word, rest)) if word.chars().all(char::is_alphabetic) && word.len() > 2 && rest.starts_with(|c: char| c.is_ascii_alphanumeric()) => (rest, open + word.len() + 1),
+        Some((word, rest))
+            if word.chars().all(char::is_alphabetic)
+                && word.len() > 2
+                && rest.starts_with(|c: char| c.is_ascii_alphanumeric()) =>
+        {
+            (rest, open + word.len() + 1)
+        }
         _ => (&text[open..], open),
     };
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
@@ -174,7 +186,9 @@ fn label(text: &str) -> Option<(EnumerationKind, u16, usize)> {
     let close = after.chars().next().filter(|c| matches!(c, '.' | ')' | ':' | ']' | '-' | '–'))?;
     let rest = &after[close.len_utf8()..];
     let rest_trimmed = rest.trim_start_matches(['*', '_', ')']);
-    if !(rest_trimmed.is_empty() || rest_trimmed.starts_with(char::is_whitespace)) || (skip > open && close == '.' && kind == EnumerationKind::Lettered) {
+    if !(rest_trimmed.is_empty() || rest_trimmed.starts_with(char::is_whitespace))
+        || (skip > open && close == '.' && kind == EnumerationKind::Lettered)
+    {
         return None;
     }
     let spaces = rest_trimmed.len() - rest_trimmed.trim_start().len();
@@ -229,7 +243,7 @@ fn inline_numbers(source: &str) -> Option<Enumeration> {
         }
         at += 1;
     }
-    let list = Enumeration2 { kind: EnumerationKind::Numbered, first: 1, starts };
+    let list = Open { kind: EnumerationKind::Numbered, first: 1, starts };
     (list.starts.len() > 1).then(|| list.finish(source))
 }
 
@@ -237,7 +251,9 @@ fn inline_numbers(source: &str) -> Option<Enumeration> {
 fn prose(source: &str, text: &Text) -> Option<Enumeration> {
     let mut starts: Vec<usize> = Vec::new();
     for (at, word) in text.words().iter().enumerate() {
-        let opens = word.opens() || word.gap.has(Gap::PAUSE) || (at > 0 && text.words()[at - 1].class.has(Class::CONJUNCTION.or(Class::DEFINITE)));
+        let opens = word.opens()
+            || word.gap.has(Gap::PAUSE)
+            || (at > 0 && text.words()[at - 1].class.has(Class::CONJUNCTION.or(Class::DEFINITE)));
         let next = word.class.has(Class::ORDINAL) && word.value as usize == starts.len() + 1;
         let last = word.class.has(Class::LAST) && starts.len() > 1;
         if opens && (next || last) {
@@ -261,7 +277,10 @@ fn comma_lists(source: &str, text: &Text) -> Vec<Enumeration> {
     let mut sentence_start = 0;
     while sentence_start < words.len() {
         let sentence = words[sentence_start].sentence;
-        let end = words[sentence_start..].iter().position(|w| w.sentence != sentence).map_or(words.len(), |n| sentence_start + n);
+        let end = words[sentence_start..]
+            .iter()
+            .position(|w| w.sentence != sentence)
+            .map_or(words.len(), |n| sentence_start + n);
         found.extend(comma_list(source, text, sentence_start..end));
         sentence_start = end;
     }
@@ -271,9 +290,15 @@ fn comma_lists(source: &str, text: &Text) -> Vec<Enumeration> {
 fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumeration> {
     const LONGEST: usize = 7;
     let words = text.words();
-    let comma = |at: usize| words[at].gap.has(Gap::PAUSE) && source[words[at - 1].end as usize..words[at].start as usize].contains([',', ';', '、', '，']);
+    let comma = |at: usize| {
+        words[at].gap.has(Gap::PAUSE)
+            && source[words[at - 1].end as usize..words[at].start as usize].contains([',', ';', '、', '，'])
+    };
     // The last coordination of the sentence: "… and c".
-    let joint = range.clone().skip(1).rev().find(|at| words[*at].class.has(Class::CONJUNCTION) && at + 1 < range.end && words[at + 1].tag != Tag::Verb)?;
+    let joint =
+        range.clone().skip(1).rev().find(|at| {
+            words[*at].class.has(Class::CONJUNCTION) && at + 1 < range.end && words[at + 1].tag != Tag::Verb
+        })?;
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut end = joint;
     let mut at = joint;
@@ -295,7 +320,11 @@ fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumerat
     parts.reverse();
     let stop = (joint + 1..range.end).find(|at| comma(*at) || (at - joint > LONGEST)).unwrap_or(range.end);
     parts.push(joint + 1..phrase_after(text, joint + 1, stop));
-    let items: Vec<(u32, u32)> = parts.iter().filter(|part| !part.is_empty()).map(|part| (words[part.start].start, words[part.end - 1].end)).collect();
+    let items: Vec<(u32, u32)> = parts
+        .iter()
+        .filter(|part| !part.is_empty())
+        .map(|part| (words[part.start].start, words[part.end - 1].end))
+        .collect();
     (items.len() > 1).then(|| Enumeration { kind: EnumerationKind::Inline, items: items.into(), first: 1 })
 }
 
@@ -305,7 +334,10 @@ fn phrase_before(text: &Text, floor: usize, end: usize, reach: usize) -> usize {
     let mut at = end;
     while at > floor && end - at < reach.max(3) {
         let word = words[at - 1];
-        if matches!(word.tag, Tag::Verb | Tag::Past) || word.class.has(Class::PREPOSITION.or(Class::BE).or(Class::AUXILIARY).or(Class::SUBORDINATOR)) || word.gap.has(Gap::STOP) && at - 1 != floor {
+        if matches!(word.tag, Tag::Verb | Tag::Past)
+            || word.class.has(Class::PREPOSITION.or(Class::BE).or(Class::AUXILIARY).or(Class::SUBORDINATOR))
+            || word.gap.has(Gap::STOP) && at - 1 != floor
+        {
             break;
         }
         at -= 1;
@@ -319,7 +351,13 @@ fn phrase_before(text: &Text, floor: usize, end: usize, reach: usize) -> usize {
 /// End of the noun phrase that begins at `start`.
 fn phrase_after(text: &Text, start: usize, stop: usize) -> usize {
     let words = text.words();
-    (start..stop).find(|at| *at > start && (words[*at].class.has(Class::BE.or(Class::AUXILIARY).or(Class::SUBORDINATOR)) || words[*at].tag == Tag::Verb)).unwrap_or(stop)
+    (start..stop)
+        .find(|at| {
+            *at > start
+                && (words[*at].class.has(Class::BE.or(Class::AUXILIARY).or(Class::SUBORDINATOR))
+                    || words[*at].tag == Tag::Verb)
+        })
+        .unwrap_or(stop)
 }
 
 #[cfg(test)]
@@ -330,7 +368,10 @@ mod tests {
     fn items(source: &str) -> Vec<Vec<&str>> {
         let mut text = Text::default();
         text.read(source, &Pack::of("en"));
-        enumerations(source, &text).iter().map(|list| list.items.iter().map(|(from, to)| &source[*from as usize..*to as usize]).collect()).collect()
+        enumerations(source, &text)
+            .iter()
+            .map(|list| list.items.iter().map(|(from, to)| &source[*from as usize..*to as usize]).collect())
+            .collect()
     }
 
     #[test]
@@ -341,7 +382,10 @@ mod tests {
 
     #[test]
     fn numbered_lines_keep_their_continuations() {
-        assert_eq!(items("Do:\n1. Write it\n   carefully\n2. Open the port\n\nDone.")[0], ["Write it\n   carefully", "Open the port"]);
+        assert_eq!(
+            items("Do:\n1. Write it\n   carefully\n2. Open the port\n\nDone.")[0],
+            ["Write it\n   carefully", "Open the port"]
+        );
         assert_eq!(items("A) tea\nB) coffee")[0], ["tea", "coffee"]);
         assert_eq!(items("- one\n  - deep\n  - deeper\n- two")[0], ["one\n  - deep\n  - deeper", "two"]);
         assert_eq!(items("**1. Cats** purr\n**2. Dogs** bark")[0], ["Cats** purr", "Dogs** bark"]);
@@ -357,7 +401,10 @@ mod tests {
     #[test]
     fn tables_and_commas() {
         assert_eq!(items("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |")[0], ["| 1 | 2 |", "| 3 | 4 |"]);
-        assert_eq!(items("You can take the bus, the train, or a taxi.").last().unwrap(), &["the bus", "the train", "a taxi"]);
+        assert_eq!(
+            items("You can take the bus, the train, or a taxi.").last().unwrap(),
+            &["the bus", "the train", "a taxi"]
+        );
     }
 
     #[test]

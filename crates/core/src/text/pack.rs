@@ -175,7 +175,8 @@ impl Class {
     /// No class.
     pub const NONE: Self = Self(0);
     /// Third-person pronouns and demonstratives, all of which can refer.
-    pub const REFERRING: Self = Self(Self::IT.0 | Self::THEY.0 | Self::PERSON.0 | Self::POSSESSIVE_THIRD.0 | Self::NEAR.0 | Self::FAR.0);
+    pub const REFERRING: Self =
+        Self(Self::IT.0 | Self::THEY.0 | Self::PERSON.0 | Self::POSSESSIVE_THIRD.0 | Self::NEAR.0 | Self::FAR.0);
 
     /// True when the two share a class.
     pub const fn has(self, other: Self) -> bool {
@@ -239,6 +240,8 @@ pub enum PhraseKind {
     Rephrase,
     /// An answer that does not answer ("I don't have information").
     Refusal,
+    /// Asks to make clear only when it is the whole turn ("explain").
+    ClarifyAlone,
 }
 
 #[derive(Deserialize)]
@@ -345,7 +348,8 @@ impl Pack {
             }
         }
         for (key, phrases) in file.phrases {
-            let kind: PhraseKind = serde_json::from_value(key.clone().into()).map_err(|_| bad(format!("phrase kind {key}")))?;
+            let kind: PhraseKind =
+                serde_json::from_value(key.clone().into()).map_err(|_| bad(format!("phrase kind {key}")))?;
             for phrase in phrases {
                 let mut words = phrase.split(' ').flat_map(pieces);
                 let first: Box<str> = words.next().ok_or_else(|| bad("empty phrase".into()))?;
@@ -406,7 +410,11 @@ impl Pack {
         if let Some(entry) = self.words.get(folded) {
             return *entry;
         }
-        let tag = self.suffixes.iter().find(|(suffix, _)| folded.len() > suffix.len() + 2 && folded.ends_with(&**suffix)).map_or(Tag::Noun, |(_, tag)| *tag);
+        let tag = self
+            .suffixes
+            .iter()
+            .find(|(suffix, _)| folded.len() > suffix.len() + 2 && folded.ends_with(&**suffix))
+            .map_or(Tag::Noun, |(_, tag)| *tag);
         Entry { tag, ..Entry::default() }
     }
 
@@ -493,7 +501,10 @@ impl Pack {
 
     /// Byte length of the clitic `folded` ends with, 0 for none.
     pub fn clitic(&self, folded: &str) -> usize {
-        self.clitics.iter().find(|clitic| folded.len() > clitic.len() && folded.ends_with(&***clitic)).map_or(0, |clitic| clitic.len())
+        self.clitics
+            .iter()
+            .find(|clitic| folded.len() > clitic.len() && folded.ends_with(&***clitic))
+            .map_or(0, |clitic| clitic.len())
     }
 }
 

@@ -155,7 +155,16 @@ impl Text {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one word")]
-    fn word(&mut self, start: usize, end: usize, folded: (usize, usize), gap: Gap, sentence: u16, pack: &Pack, original: &str) {
+    fn word(
+        &mut self,
+        start: usize,
+        end: usize,
+        folded: (usize, usize),
+        gap: Gap,
+        sentence: u16,
+        pack: &Pack,
+        original: &str,
+    ) {
         let text = &self.folded[folded.0..folded.1];
         let Entry { class, mut tag, mut value } = pack.entry(text);
         if text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
@@ -186,7 +195,11 @@ impl Text {
         }
         let mut at = 0;
         while at < self.words.len() {
-            let found = pack.compound(self.folded(at)).iter().find(|(rest, _)| self.matches(at + 1, rest)).map(|(rest, entry)| (rest.len(), *entry));
+            let found = pack
+                .compound(self.folded(at))
+                .iter()
+                .find(|(rest, _)| self.matches(at + 1, rest))
+                .map(|(rest, entry)| (rest.len(), *entry));
             if let Some((rest, entry)) = found {
                 let end = self.words[at + rest];
                 let word = &mut self.words[at];
@@ -205,7 +218,9 @@ impl Text {
             for (kind, rest) in pack.phrases(self.folded(at)) {
                 let words = at..at + 1 + rest.len();
                 // A longer phrase of the kind that covers this one began at most a phrase's length ago.
-                if self.matches(at + 1, rest) && !self.phrases.iter().rev().take(8).any(|p| p.kind == *kind && p.words.end >= words.end) {
+                if self.matches(at + 1, rest)
+                    && !self.phrases.iter().rev().take(8).any(|p| p.kind == *kind && p.words.end >= words.end)
+                {
                     self.phrases.push(Phrase { kind: *kind, words });
                 }
             }
@@ -214,7 +229,10 @@ impl Text {
 
     fn matches(&self, at: usize, rest: &[Box<str>]) -> bool {
         at + rest.len() <= self.words.len()
-            && rest.iter().enumerate().all(|(i, word)| self.folded(at + i) == &**word && !self.words[at + i].gap.has(Gap::STOP))
+            && rest
+                .iter()
+                .enumerate()
+                .all(|(i, word)| self.folded(at + i) == &**word && !self.words[at + i].gap.has(Gap::STOP))
     }
 
     /// Context rules over the likely tags: after a determiner a verb is a noun, after a subject or "to" a noun may be a verb.
@@ -237,9 +255,8 @@ impl Text {
                 self.words[at].tag = Tag::Noun;
             } else if word.class.has(Class::VERBAL) && !nominal {
                 let subject = before.is_some_and(|b| b.class.has(SUBJECT));
-                let opening = before.is_none_or(|b| word.gap.has(Gap::PAUSE) || b.class.has(Class::INTERJECTION.or(Class::FILLER)));
                 let object = after.is_some_and(|a| a.class.has(DETERMINER.or(Class::REFERRING).or(Class::FIRST)));
-                if subject || (opening && object) || (object && !opening) {
+                if subject || object {
                     self.words[at].tag = Tag::Verb;
                 }
             }
@@ -331,7 +348,8 @@ fn gap(between: &str, first: bool) -> Gap {
         bits |= match c {
             '?' | '？' | '؟' => Gap::STOP.0 | Gap::QUESTION.0,
             '.' | '!' | '\n' | '。' | '！' | '।' | '…' => Gap::STOP.0,
-            ',' | ';' | ':' | '-' | '–' | '—' | '(' | ')' | '[' | ']' | '"' | '“' | '”' | '、' | '，' | '；' | '：' | '/' => Gap::PAUSE.0,
+            ',' | ';' | ':' | '-' | '–' | '—' | '(' | ')' | '[' | ']' | '"' | '“' | '”' | '、' | '，' | '；' | '：'
+            | '/' => Gap::PAUSE.0,
             _ => 0,
         };
     }
@@ -355,7 +373,10 @@ mod tests {
 
     #[test]
     fn words_clitics_and_scripts() {
-        assert_eq!(folded("I don\u{2019}t THINK it's etcd-3.5."), ["i", "do", "n't", "think", "it", "'s", "etcd", "3.5"]);
+        assert_eq!(
+            folded("I don\u{2019}t THINK it's etcd-3.5."),
+            ["i", "do", "n't", "think", "it", "'s", "etcd", "3.5"]
+        );
         assert_eq!(folded("日本 привет 👍 नमस्ते"), ["日", "本", "привет", "नमस्ते"]);
         assert!(folded("  \u{200b} ").is_empty());
     }
