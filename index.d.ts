@@ -60,7 +60,12 @@ export declare function factsState(facts: number): string
 /** An empty call, to measure the boundary with. */
 export declare function nothing(): void
 
-/** Panics, to show that a panic is an error. */
+/**
+ * Panics, to show that a panic is an error.
+ *
+ * # Panics
+ * Always.
+ */
 export declare function panicForTest(): void
 
 /** What a turn asks for with the turns it carries over, JSON `{text, terms}`: asked for only when it is read. */

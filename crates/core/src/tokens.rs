@@ -76,8 +76,10 @@ fn estimate(text: &str) -> u32 {
         thirds += match script {
             // A single blank belongs to the letters or marks it stands before, to nothing else.
             Script::Space => {
-                let joins =
-                    characters.peek().is_some_and(|next| !matches!(Script::of(*next), Script::Space | Script::Digit));
+                let joins = characters.peek().is_some_and(|next| {
+                    use Script::{Abjad, Alphabet, Lower, Mark, Upper};
+                    matches!(Script::of(*next), Lower | Upper | Mark | Alphabet | Abjad)
+                });
                 u64::from(c != ' ' || run > 0 || !joins) * 3
             }
             // The first letter of a run pays for a whole token: no run is shorter than one.
