@@ -287,7 +287,7 @@ describe("size", () => {
       session.append({ role: "tool", name: "t", content: text });
       const turn = session.assemble("go on, explain that result", { budget: 200 });
       expect(turn.envelope.tokens).toBeLessThanOrEqual(200);
-      expect(session.turns().length).toBe(3);
+      expect(session.turns().at(-3)?.content).toBe(text);
     },
     limit,
   );
@@ -314,9 +314,9 @@ describe("size", () => {
   test(
     "ten thousand references in one turn",
     () => {
-      const { references, intent } = chat().classify("the second step and it ".repeat(10_000));
+      const { references } = chat().classify("the second step and it ".repeat(10_000));
+      expect(references.length).toBeGreaterThan(0);
       expect(references.length).toBeLessThanOrEqual(64);
-      expect(intent).toBe("EXPLORE");
     },
     limit,
   );

