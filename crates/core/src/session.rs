@@ -655,7 +655,7 @@ impl Session {
         self.threads.file(id, thread, speaker, || slug.to_owned());
     }
 
-    /// The pseudo-code's own way: no text pass, similarities only when no marker decides.
+    /// The pseudo-code's own way: markers first, the similarity asked for only when none decides.
     fn prepare_spec(
         &self,
         content: &str,
@@ -666,9 +666,10 @@ impl Session {
     ) -> Result<Prepared> {
         let speaker = self.speaker(options.name.as_deref());
         let detected = spec::detect(content);
-        let embedded =
-            if self.log.is_empty() && vector.is_none() { false } else { self.vector(content, vector, workspace)? };
+        // The buffers are shared by the engine's sessions: what a later step finds there must be of this turn.
         let pack = Pack::of("en");
+        workspace.text.read(content, &pack);
+        let embedded = self.vector(content, vector, workspace)?;
         let source = if self.log.is_empty() { SimilaritySource::None } else { self.compare(embedded, workspace) };
         let raw = if source == SimilaritySource::Embedding { &workspace.similarities } else { &workspace.calibrated };
         let mut best_of = vec![0.0f32; self.threads.all().len()];
@@ -776,18 +777,7 @@ impl Session {
         workspace: &mut Workspace,
     ) -> Result<u32> {
         let tokens = call.counter.count(content)?;
-        if call.options.profile == Profile::Spec || options.profile == Some(Profile::Spec) {
-            workspace.text.read(content, &prepared.pack);
-            if self.log.is_empty() && !prepared.embedded {
-                self.vector(content, None, workspace)?;
-            }
-        }
         let of = &prepared.classification;
-        let embedded = prepared.embedded
-            || (self.log.is_empty()
-                && !workspace.vector.is_empty()
-                && self.embedding.is_some()
-                && workspace.vector.iter().any(|v| *v != 0.0));
         let name = slug(&workspace.text, call.options.thread_names);
         let name = self.threads.free_slug(&name);
         if let Some(speaker) = options.name.as_deref().filter(|_| usize::from(prepared.speaker) == self.speakers.len())
@@ -803,7 +793,7 @@ impl Session {
             references,
             ..read_turn(Role::User, content, &workspace.text, options.entities.clone(), host_id.map(str::to_owned))
         };
-        let id = self.push(turn, embedded.then_some(&workspace.vector[..]), call.options);
+        let id = self.push(turn, prepared.embedded.then_some(&workspace.vector[..]), call.options);
         self.threads.file(id, of.thread.thread, prepared.speaker, || name);
         if call.options.extract
             && let Some(thread) = self.threads.get_mut(of.thread.thread)
