@@ -136,6 +136,16 @@ describe("a span behind what changes length", () => {
 });
 
 describe("a log", () => {
+  test("a retried turn takes back the references that had pinned a result", () => {
+    const session = filled([
+      { role: "tool", name: "sql", content: "a,b\n1,2\n3,4" },
+      { role: "user", content: "the last one etcd" },
+    ]);
+    const turn = session.assemble("those results", { id: "q" });
+    expect(turn.references.map(({ target }) => target?.kind)).toEqual(["scratch"]);
+    expect(decision(session.assemble("those results", { id: "q" }))).toEqual(decision(turn));
+  });
+
   test("takes every id once, resent messages never", () => {
     fc.assert(
       fc.property(messages, text, (all, question) => {

@@ -372,17 +372,17 @@ impl ScratchBuffer {
 
     /// Erases what the turns from `turn` on brought and referred to.
     pub fn remove_after(&mut self, turn: u32) {
-        self.remove_where(|of| of >= turn);
         for entry in &mut self.entries {
             let by_references =
                 entry.referenced_by.len() >= Self::PINNING_REFERENCES && entry.name.as_ref() == Some(&entry.id);
-            entry.referenced_by.retain(|by| *by < turn);
+            let left = entry.referenced_by.iter().filter(|by| **by < turn).count();
             // What only the references taken back had pinned is not pinned any more.
-            if by_references && entry.referenced_by.len() < Self::PINNING_REFERENCES {
+            if by_references && left < Self::PINNING_REFERENCES {
                 entry.pinned = false;
                 entry.name = None;
             }
         }
+        self.remove_where(|of| of >= turn);
     }
 
     fn remove_where(&mut self, gone: impl Fn(u32) -> bool) {
