@@ -125,6 +125,14 @@ describe("facts", () => {
 });
 
 describe("sessions", () => {
+  test.each(["default", "spec"] as const)("%s: a thread's name comes from its own turn", (profile) => {
+    const engine = open();
+    engine.session("a").assemble(`how is ${secret} configured?`);
+    const { headers, thread, similarity } = engine.session("b").assemble("tell me of tea", { dryRun: true, profile });
+    expect(JSON.stringify({ headers, thread })).not.toContain(secret);
+    expect(similarity).toBe(0);
+  });
+
   const ids = ["a", "A", "a ", "a\u0000", 'a","a', "a/../a", "__proto__", "constructor", "*"];
 
   test("of other ids, namespaces and engines see nothing", () => {

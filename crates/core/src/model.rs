@@ -66,7 +66,46 @@ pub fn threshold(name: &str) -> f32 {
     *file().thresholds.get(name).unwrap_or_else(|| panic!("packs/model.json has no threshold {name}"))
 }
 
-/// Every (model, weight name) of the file, for the test that each name is a feature.
-pub fn weight_names() -> impl Iterator<Item = (&'static str, &'static str)> {
+/// Every (model, weight name) of the file.
+#[cfg(test)]
+fn weight_names() -> impl Iterator<Item = (&'static str, &'static str)> {
     file().models.iter().flat_map(|(model, weights)| weights.keys().map(move |name| (model.as_str(), name.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::{DEPENDENCE_FEATURES, INTENT_FEATURES, MODELLED};
+    use crate::references::{CANDIDATE_FEATURES, TARGET_FEATURES};
+    use crate::threads::THREAD_FEATURES;
+
+    /// A misspelt weight would weigh nothing and nobody would notice.
+    #[test]
+    fn every_weight_is_the_name_of_a_feature() {
+        let features = |model: &str| -> &[&str] {
+            match model {
+                "reference" => &CANDIDATE_FEATURES,
+                "target" => &TARGET_FEATURES,
+                "ellipsis" | "context" => &DEPENDENCE_FEATURES,
+                "thread.new" | "thread.resume" => &THREAD_FEATURES,
+                intent if MODELLED.iter().any(|known| intent == format!("intent.{}", known.name())) => &INTENT_FEATURES,
+                other => panic!("no model is called {other}"),
+            }
+        };
+        let mut count = 0;
+        for (model, name) in weight_names() {
+            assert!(name == "bias" || features(model).contains(&name), "{model} has no feature {name}");
+            count += 1;
+        }
+        assert!(count > 100, "{count} weights");
+    }
+
+    #[test]
+    fn every_threshold_is_there_and_a_probability() {
+        for name in
+            ["reference.structural", "reference.described", "ellipsis", "context", "thread.new", "thread.resume"]
+        {
+            assert!((0.0..1.0).contains(&threshold(name)), "{name}");
+        }
+    }
 }

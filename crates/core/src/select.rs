@@ -18,8 +18,6 @@ pub struct Selection<'a> {
     pub half_life: f64,
     /// Tokens a message costs beside its text.
     pub overhead: u32,
-    /// Speaker of the turn.
-    pub speaker: u16,
 }
 
 /// Turns of SPEC-028 by G-45: 1 if referenced, 0.5^(k/H) by distance inside the active thread, 0.5^(d/H) elsewhere.

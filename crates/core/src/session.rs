@@ -417,9 +417,7 @@ impl Session {
             ..read_turn(Role::Assistant, content, &workspace.text, meta.entities.clone(), meta.id.clone())
         };
         let id = self.push(turn, unit.then_some(&workspace.vector[..]), call.options);
-        let name = slug(&workspace.text, call.options.thread_names);
-        let name = self.threads.free_slug(if user.is_some() { &name } else { "" });
-        self.threads.file(id, thread, speaker, || name);
+        self.threads.file(id, thread, speaker, "");
         if call.options.extract
             && let Some(thread) = self.threads.get_mut(thread)
         {
@@ -652,7 +650,7 @@ impl Session {
         let speaker = turn.speaker;
         self.threads.remove(id);
         self.threads.settle(&self.log);
-        self.threads.file(id, thread, speaker, || slug.to_owned());
+        self.threads.file(id, thread, speaker, slug);
     }
 
     /// The pseudo-code's own way: markers first, the similarity asked for only when none decides.
@@ -778,8 +776,6 @@ impl Session {
     ) -> Result<u32> {
         let tokens = call.counter.count(content)?;
         let of = &prepared.classification;
-        let name = slug(&workspace.text, call.options.thread_names);
-        let name = self.threads.free_slug(&name);
         if let Some(speaker) = options.name.as_deref().filter(|_| usize::from(prepared.speaker) == self.speakers.len())
         {
             self.speakers.push(speaker.to_owned());
@@ -794,7 +790,12 @@ impl Session {
             ..read_turn(Role::User, content, &workspace.text, options.entities.clone(), host_id.map(str::to_owned))
         };
         let id = self.push(turn, prepared.embedded.then_some(&workspace.vector[..]), call.options);
-        self.threads.file(id, of.thread.thread, prepared.speaker, || name);
+        let wanted = if of.thread.event == ThreadEvent::New {
+            slug(&workspace.text, call.options.thread_names)
+        } else {
+            String::new()
+        };
+        self.threads.file(id, of.thread.thread, prepared.speaker, &wanted);
         if call.options.extract
             && let Some(thread) = self.threads.get_mut(of.thread.thread)
         {
@@ -896,13 +897,8 @@ impl Session {
     ) -> Result<Vec<Candidate>> {
         let of = &prepared.classification;
         self.widen(prepared, workspace);
-        let selection = Selection {
-            log: &self.log,
-            similarities: &workspace.calibrated,
-            half_life: settings.half_life,
-            overhead,
-            speaker: prepared.speaker,
-        };
+        let selection =
+            Selection { log: &self.log, similarities: &workspace.calibrated, half_life: settings.half_life, overhead };
         let mut candidates = if settings.profile == Profile::Spec {
             select::spec_turns(&selection, &of.query.turns, of.thread.thread)
         } else {

@@ -119,11 +119,11 @@ impl Threads {
         self.threads.iter().enumerate().filter(move |(_, thread)| thread.speaker == speaker).map(|(at, _)| at as u32)
     }
 
-    /// Files turn `id` in `thread`, opening it under `slug` when it is the next one, and makes it active.
-    pub fn file(&mut self, id: u32, thread: u32, speaker: u16, slug: impl FnOnce() -> String) {
+    /// Files turn `id` in `thread` and makes it active; the next thread is opened under a free name made of `wanted`.
+    pub fn file(&mut self, id: u32, thread: u32, speaker: u16, wanted: &str) {
         if thread as usize == self.threads.len() {
             self.threads.push(Thread {
-                slug: slug(),
+                slug: self.free_slug(wanted),
                 speaker,
                 turns: Vec::new(),
                 last_active: id,
@@ -512,7 +512,7 @@ mod tests {
     #[test]
     fn slugs_are_unique_and_opaque_on_request() {
         let mut threads = Threads::default();
-        threads.file(1, 0, 0, || "etcd".into());
+        threads.file(1, 0, 0, "etcd");
         assert_eq!(threads.free_slug("etcd"), "etcd-2");
         assert_eq!(threads.free_slug(""), "thread-2");
     }

@@ -49,6 +49,17 @@ struct Out {
 }
 
 impl Out {
+    /// Makes a result with `fill`, writes its numbers to the buffer and returns its texts.
+    fn answer(fill: impl FnOnce(&mut Columns)) -> String {
+        OUT.with_borrow_mut(|out| {
+            out.columns.clear();
+            fill(&mut out.columns);
+            out.columns.finish();
+            out.deliver();
+            std::mem::take(&mut out.columns.blob)
+        })
+    }
+
     /// Copies the columns into the registered buffer; only their number when they do not fit.
     fn deliver(&mut self) {
         let Some(buffer) = &mut self.buffer else { return };
@@ -234,13 +245,7 @@ pub fn classify(
             let of = cx.call(*env, now, |session, call, workspace, _| {
                 session.classify(&content.0, vector, &options, call, workspace)
             })?;
-            OUT.with_borrow_mut(|out| {
-                out.columns.clear();
-                out.columns.classification(&of, &content.0, cx.session);
-                out.columns.finish();
-                out.deliver();
-                Ok(std::mem::take(&mut out.columns.blob))
-            })
+            Ok(Out::answer(|columns| columns.classification(&of, &content.0, cx.session)))
         })
     })
 }
@@ -261,14 +266,10 @@ pub fn assemble(
             let of = cx.call(*env, now, |session, call, workspace, base| {
                 session.assemble(&content.0, vector, &options, base, call, workspace)
             })?;
-            OUT.with_borrow_mut(|out| {
-                out.columns.clear();
-                out.columns.classification(&of.classification, &content.0, cx.session);
-                out.columns.assembled(&of, cx.session);
-                out.columns.finish();
-                out.deliver();
-                Ok(std::mem::take(&mut out.columns.blob))
-            })
+            Ok(Out::answer(|columns| {
+                columns.classification(&of.classification, &content.0, cx.session);
+                columns.assembled(&of, cx.session);
+            }))
         })
     })
 }

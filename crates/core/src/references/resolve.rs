@@ -407,10 +407,10 @@ impl Topic {
 }
 
 fn list_weight(list: &Enumeration) -> f32 {
-    use EnumerationKind::{Bulleted, Headings, Inline, Lettered, Numbered, Prose, Table};
+    use EnumerationKind::{Bulleted, Inline, Lettered, Numbered, Prose, Table};
     match list.kind {
         Numbered | Lettered => 1.0,
-        Bulleted | Table | Headings => 0.9,
+        Bulleted | Table => 0.9,
         Prose => 0.7,
         Inline => 0.35,
     }

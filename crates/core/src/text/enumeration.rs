@@ -18,8 +18,6 @@ pub enum EnumerationKind {
     Bulleted,
     /// Lines of a Markdown table, the header left out.
     Table,
-    /// Headings or bold lead-ins, one a paragraph.
-    Headings,
     /// "First, … Second, …" in prose.
     Prose,
     /// "a, b and c" in a sentence.

@@ -304,11 +304,6 @@ impl Text {
     pub fn stem(&self, word: &Word) -> &str {
         &self.folded[word.folded.0 as usize..word.folded.1 as usize]
     }
-
-    /// All words folded, as one string with nothing between them.
-    pub fn folded_text(&self) -> &str {
-        &self.folded
-    }
 }
 
 /// Classes whose words are nouns, verbs or adjectives too.
