@@ -284,9 +284,36 @@ pub struct Pack {
     index: u16,
 }
 
+/// `(language, pack, tag lexicon)` of a language with a lexicon, or without one.
+macro_rules! pack {
+    ($locale:literal) => {
+        ($locale, include_str!(concat!("../../../../packs/", $locale, ".json")), "")
+    };
+    ($locale:literal with tags) => {
+        (
+            $locale,
+            include_str!(concat!("../../../../packs/", $locale, ".json")),
+            include_str!(concat!("../../../../packs/", $locale, ".tags.txt")),
+        )
+    };
+}
+
 static FILES: &[(&str, &str, &str)] = &[
     ("und", r#"{"locale":"und"}"#, ""),
-    ("en", include_str!("../../../../packs/en.json"), include_str!("../../../../packs/en.tags.txt")),
+    pack!("en" with tags),
+    pack!("es"),
+    pack!("fr"),
+    pack!("de"),
+    pack!("it"),
+    pack!("pt"),
+    pack!("nl"),
+    pack!("zh"),
+    pack!("ja"),
+    pack!("ko"),
+    pack!("hi"),
+    pack!("ar"),
+    pack!("ru"),
+    pack!("tr"),
 ];
 
 impl Pack {
