@@ -396,7 +396,8 @@ pub fn intent_features(
     let from = last.first().map_or(0, |w| w.start as usize);
     let in_last = strongest(references, |r| r.span.start >= from);
     let speech = |end: usize| words.iter().any(|w| w.end as usize == end && w.class.has(Class::SPEECH));
-    let pronoun_only = !references.is_empty() && references.iter().all(|r| r.span.len() <= 5);
+    let pronoun_only =
+        !references.is_empty() && references.iter().all(|r| input.context.source[r.span.clone()].chars().count() <= 5);
     [
         resolved(ReferenceType::Entity),
         resolved(ReferenceType::Turn),
@@ -424,7 +425,7 @@ pub fn intent_features(
         flag(first.class.has(Class::REQUEST)),
         flag(first.class.has(Class::WH)),
         flag(first.class.has(Class::CONJUNCTION)),
-        flag(words.iter().take(3).any(|w| w.class.has(Class::NEGATION)) || text.stem(&first) == "no"),
+        flag(words.iter().take(3).any(|w| w.class.has(Class::NEGATION)) || !words.is_empty() && text.role(0) == "no"),
         flag(first.class.has(Class::FIRST)),
         flag(form.finite),
         f32::from(text.sentences().min(4)) / 4.0,

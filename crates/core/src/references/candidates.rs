@@ -136,10 +136,10 @@ fn reported(text: &Text, at: usize) -> Option<Candidate> {
     if !words[at].class.has(Class::WH.or(Class::DEFINITE).or(Class::CONJUNCTION).or(Class::PREPOSITION)) {
         return None;
     }
-    let way = words[at].class.has(Class::DEFINITE) && words.get(at + 1).is_some_and(|_| text.folded(at + 1) == "way");
-    if !(text.folded(at) == "what"
+    let way = words[at].class.has(Class::DEFINITE) && words.get(at + 1).is_some_and(|_| text.role(at + 1) == "way");
+    if !(text.role(at) == "what"
         || way
-        || words[at].class.has(Class::CONJUNCTION.or(Class::PREPOSITION)) && matches!(text.folded(at), "like" | "as"))
+        || words[at].class.has(Class::CONJUNCTION.or(Class::PREPOSITION)) && matches!(text.role(at), "like" | "as"))
     {
         return None;
     }
@@ -148,7 +148,7 @@ fn reported(text: &Text, at: usize) -> Option<Candidate> {
         return None;
     }
     let verb = told_end(text, subject)?;
-    let done = matches!(text.folded(verb - 1), "did" | "done");
+    let done = matches!(text.role(verb - 1), "did" | "done");
     let told = words[verb - 1].class.has(Class::SAID) || matches!(words[verb - 1].tag, Tag::Past);
     (done || told && !way).then_some(Candidate {
         words: at..verb,
@@ -167,13 +167,13 @@ fn told_end(text: &Text, subject: usize) -> Option<usize> {
         let word = words.get(at).filter(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
         if word.class.has(Class::SAID)
             || word.tag == Tag::Past
-            || matches!(text.folded(at), "did" | "done")
+            || matches!(text.role(at), "did" | "done")
                 && !words.get(at + 1).is_some_and(|next| next.class.has(Class::NEGATION))
         {
             return Some(at + 1);
         }
         if !(word.class.has(BETWEEN) || word.tag == Tag::Adverb)
-            || matches!(text.folded(at), "would" | "could" | "should" | "can" | "will" | "might" | "must" | "may")
+            || matches!(text.role(at), "would" | "could" | "should" | "can" | "will" | "might" | "must" | "may")
         {
             return None;
         }
@@ -233,7 +233,7 @@ fn turn(text: &Text, at: usize) -> Option<Candidate> {
             && said_noun(text, head)
             && words.get(end).is_some_and(|next| {
                 !next.gap.has(Gap::STOP.or(Gap::PAUSE))
-                    && matches!(text.folded(end), "about" | "on" | "regarding" | "concerning")
+                    && matches!(text.role(end), "about" | "on" | "regarding" | "concerning")
             });
         if about && word.class.has(Class::DEFINITE) {
             return Some(Candidate {
@@ -282,11 +282,11 @@ fn turns_ago(text: &Text, at: usize) -> Option<(usize, u32)> {
     if !(word.value > 0 && word.class.has(Class::CARDINAL) || word.tag == Tag::Number) {
         return None;
     }
-    let noun = at + 1 + usize::from(words.get(at + 1).is_some_and(|_| text.folded(at + 1) == "of"));
+    let noun = at + 1 + usize::from(words.get(at + 1).is_some_and(|_| text.role(at + 1) == "of"));
     let ago = words.get(noun + 1).filter(|ago| !ago.gap.has(Gap::STOP))?;
     let turns =
-        words[noun].class.has(Class::SPEECH) || matches!(text.folded(noun), "turn" | "turns" | "prompt" | "prompts");
-    (turns && (matches!(text.folded(noun + 1), "ago" | "back") || ago.class.has(Class::EARLIER)))
+        words[noun].class.has(Class::SPEECH) || matches!(text.role(noun), "turn" | "turns" | "prompt" | "prompts");
+    (turns && (matches!(text.role(noun + 1), "ago" | "back") || ago.class.has(Class::EARLIER)))
         .then(|| (noun + 2, u32::from(word.value.unsigned_abs())))
 }
 
@@ -297,7 +297,7 @@ fn spoken(text: &Text, head: usize) -> bool {
 
 fn said_noun(text: &Text, head: usize) -> bool {
     matches!(
-        text.folded(head),
+        text.role(head),
         "message"
             | "messages"
             | "answer"
@@ -419,7 +419,7 @@ fn pronoun(text: &Text, at: usize) -> Option<Candidate> {
             return None;
         }
         Shape::One
-    } else if word.class.has(Class::OTHER) && text.folded(at) != "else" {
+    } else if word.class.has(Class::OTHER) && text.role(at) != "else" {
         Shape::One
     } else {
         return None;
@@ -438,11 +438,11 @@ fn formula(text: &Text, at: usize, shape: Shape) -> bool {
             words.get(at + 1).is_some_and(|w| w.class.has(Class::BE))
                 && words
                     .get(at + 2)
-                    .is_some_and(|_| matches!(text.folded(at + 2), "all" | "it" | "enough" | "everything"))
+                    .is_some_and(|_| matches!(text.role(at + 2), "all" | "it" | "enough" | "everything"))
         }
         Shape::It => {
             at >= 1
-                && text.folded(at - 1) == "got"
+                && text.role(at - 1) == "got"
                 && words.get(at + 1).is_none_or(|w| w.gap.has(Gap::STOP.or(Gap::PAUSE)))
                 || at >= 2 && words[at - 1].class.has(Class::BE) && words[at - 2].class.has(Class::FAR)
         }
@@ -455,13 +455,13 @@ fn counts_noun(text: &Text, at: usize) -> bool {
     let next = text.words().get(at + 1).filter(|next| !next.gap.has(Gap::STOP.or(Gap::PAUSE)));
     let anyone =
         at > 0 && text.words()[at - 1].class.has(Class::AUXILIARY) && next.is_some_and(|next| next.tag == Tag::Verb);
-    text.folded(at) == "one" && (anyone || at > 0 && text.folded(at - 1) == "by")
-        || text.folded(at) == "one"
+    text.role(at) == "one" && (anyone || at > 0 && text.role(at - 1) == "by")
+        || text.role(at) == "one"
             && next.is_some_and(|next| {
                 matches!(next.tag, Tag::Noun | Tag::Adjective)
                     && !next.class.has(Class::BE.or(Class::AUXILIARY).or(Class::PREPOSITION))
                     || next.class.has(Class::LAST)
-                    || text.folded(at + 1) == "by"
+                    || text.role(at + 1) == "by"
             })
 }
 
@@ -505,19 +505,13 @@ fn whole(text: &Text, at: usize, end: usize) -> Option<Selector> {
 
 /// "this" and "that" go with one thing, "these" and "those" with several; names of no number go with both.
 fn agrees(text: &Text, at: usize, noun: usize) -> bool {
-    let plural = matches!(text.folded(at), "these" | "those");
+    let plural = matches!(text.role(at), "these" | "those");
     plural || !is_plural(text, noun) || text.words()[noun].capital
 }
 
 /// A noun in the plural, by its form.
 pub(super) fn is_plural(text: &Text, noun: usize) -> bool {
-    let folded = text.folded(noun);
-    folded.len() > 3
-        && folded.ends_with('s')
-        && !folded.ends_with("ss")
-        && !folded.ends_with("us")
-        && !folded.ends_with("is")
-        && !folded.ends_with("news")
+    text.grammar().is_plural(text.folded(noun))
 }
 
 /// "does that apply to", "can this work": the word after the demonstrative is the verb of the question.
@@ -527,7 +521,7 @@ fn verb_follows(text: &Text, at: usize, end: usize) -> bool {
     let after = words.get(end).filter(|w| !w.gap.has(Gap::STOP));
     let object = after.is_none_or(|w| {
         w.class.has(Class::PREPOSITION.or(Class::DEFINITE).or(Class::INDEFINITE).or(Class::REFERRING))
-            && text.folded(end) != "of"
+            && text.role(end) != "of"
     });
     asked && end == at + 2 && object
 }
@@ -619,7 +613,7 @@ pub(super) fn conjunction(text: &Text, at: usize) -> bool {
     if !word.class.has(Class::FAR)
         || at == 0
         || word.gap.has(Gap::STOP.or(Gap::PAUSE))
-        || !matches!(text.folded(at), "that" | "thats")
+        || !matches!(text.role(at), "that" | "thats")
     {
         return false;
     }

@@ -294,7 +294,7 @@ pub(super) fn candidate_features(
     let definite = matches!(shape, Shape::Definite | Shape::DefiniteBare);
     let pronoun = is_pronoun(*shape);
     let plural = head.is_some_and(|at| is_plural(text, at));
-    let of = next.is_some_and(|_| text.folded(end) == "of");
+    let of = next.is_some_and(|_| text.role(end) == "of");
     let relative = next.is_some_and(|w| {
         w.class.has(Class::WH.or(Class::FAR)) || w.class.has(Class::FIRST.or(Class::SECOND)) && head.is_some()
     });
@@ -406,7 +406,7 @@ pub(super) fn candidate_features(
         flag(*shape == Shape::PlaceTime && end == words.len()),
         flag(*shape == Shape::PlaceTime && first.class.has(Class::TIME) && first.opens()),
         flag(first.class.has(Class::FAR)),
-        flag(matches!(text.folded(start), "these" | "those")),
+        flag(matches!(text.role(start), "these" | "those")),
         flag(scene.context.log.last(Role::Assistant).is_some_and(|turn| turn.question)),
         1.0 / scene.context.log.len().max(1) as f32,
         scene.share_known(range.clone()),
@@ -428,9 +428,8 @@ fn complement(text: &Text, preposition: usize) -> Option<usize> {
 
 /// "best", "cheapest", "most": one of all, which needs no antecedent.
 fn is_superlative(text: &Text, at: usize) -> bool {
-    let folded = text.folded(at);
-    matches!(folded, "most" | "least" | "best" | "worst" | "top" | "only" | "main")
-        || folded.len() > 5 && folded.ends_with("est") && text.words()[at].tag != Tag::Verb
+    matches!(text.role(at), "most" | "least" | "best" | "worst" | "top" | "only" | "main")
+        || text.grammar().is_superlative(text.folded(at)) && text.words()[at].tag != Tag::Verb
 }
 
 /// "there is", "are there any": nothing is meant by "there".
@@ -439,7 +438,7 @@ fn existential(text: &Text, at: usize) -> bool {
     let be = |i: usize| words.get(i).is_some_and(|w| w.class.has(Class::BE) && !w.gap.has(Gap::STOP));
     let negated = at >= 2 && words[at - 1].class.has(Class::NEGATION) && words[at - 2].class.has(Class::BE);
     words[at].class.has(Class::PLACE)
-        && text.folded(at) == "there"
+        && text.role(at) == "there"
         && (be(at + 1)
             || words.get(at + 1).is_some_and(|w| w.class.has(Class::AUXILIARY))
             || (at > 0 && words[at - 1].class.has(Class::BE) || negated) && at + 1 < words.len())
@@ -455,17 +454,17 @@ fn extraposed(text: &Text, at: usize) -> bool {
         !words[*i].gap.has(Gap::STOP.or(Gap::PAUSE)) && !words[*i].class.has(Class::REFERRING.or(Class::FIRST))
     });
     let Some(to) = inside.clone().find(|i| {
-        text.folded(*i) == "to"
+        text.role(*i) == "to"
             && words
                 .get(i + 1)
                 .is_some_and(|w| w.tag == Tag::Verb || w.class.has(Class::VERBAL.or(Class::BE).or(Class::AUXILIARY)))
     }) else {
-        return inside.clone().any(|i| matches!(text.folded(i), "take" | "takes" | "took") && i <= at + 2);
+        return inside.clone().any(|i| matches!(text.role(i), "take" | "takes" | "took") && i <= at + 2);
     };
     let before_to = &words[at + 1..to];
     be && before_to.iter().any(|w| matches!(w.tag, Tag::Adjective) || w.class.has(Class::EVALUATIVE))
         || before_to.iter().enumerate().any(|(i, _)| {
-            matches!(text.folded(at + 1 + i), "mean" | "means" | "take" | "takes" | "cost" | "costs" | "help" | "helps")
+            matches!(text.role(at + 1 + i), "mean" | "means" | "take" | "takes" | "cost" | "costs" | "help" | "helps")
         })
 }
 

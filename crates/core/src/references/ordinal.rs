@@ -98,18 +98,18 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
         let end = pair_end(text, at);
         return Some((at..end, Selector::Pair));
     }
-    if text.folded(at) == "all"
+    if text.role(at) == "all"
         && let Some(n) =
             words.get(at + 1).filter(|n| n.class.has(Class::CARDINAL) && n.value > 1 && !n.gap.has(Gap::STOP))
     {
         let noun = (at + 2..phrase_end(text, at + 2)).rev().find(|i| words[*i].tag == Tag::Noun);
         return Some((at..noun.map_or(at + 2, |noun| noun + 1), Selector::All(n.value as u32)));
     }
-    if word.class.is_empty() && word.tag != Tag::Number && !matches!(text.folded(at), "penultimate" | "middle") {
+    if word.class.is_empty() && word.tag != Tag::Number && !matches!(text.role(at), "penultimate" | "middle") {
         return None;
     }
     let determined = word.class.has(Class::DEFINITE.or(Class::NEAR).or(Class::FAR).or(Class::POSSESSIVE_SECOND));
-    let another = word.class.has(Class::INDEFINITE) && matches!(text.folded(at), "a");
+    let another = word.class.has(Class::INDEFINITE) && matches!(text.role(at), "a");
     let start = at + usize::from(determined || another);
     let first = words.get(start).filter(|w| start == at || !w.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
     if first.class.has(Class::LATTER) {
@@ -122,7 +122,7 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
         };
         return Some((
             at..end,
-            if text.folded(start).starts_with('l') { Selector::FromEnd(1) } else { Selector::At(vec![1]) },
+            if text.role(start).starts_with('l') { Selector::FromEnd(1) } else { Selector::At(vec![1]) },
         ));
     }
     let bare = !determined && !another;
@@ -135,18 +135,18 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
         noun.is_some_and(|n| words[n].class.has(Class::ITEM.or(Class::ONE).or(Class::TOOL).or(Class::GENERIC)));
     let listed = listed || next.is_some_and(|n| n.class.has(Class::ONE) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)));
     let proper = (after..end).any(|i| words[i].capital);
-    let of = next.is_some_and(|_| end == after && text.folded(after) == "of");
+    let of = next.is_some_and(|_| end == after && text.role(after) == "of");
     let members = of
         && words
             .get(after + 1)
             .is_some_and(|n| n.class.has(Class::DEFINITE.or(Class::REFERRING).or(Class::POSSESSIVE_SECOND)));
-    let dated = of && !members || first.tag == Tag::Number && noun.is_none() && at > 0 && text.folded(at - 1) == "on";
+    let dated = of && !members || first.tag == Tag::Number && noun.is_none() && at > 0 && text.role(at - 1) == "on";
     let joined = hyphenated(text, after) && after == start + 1;
     let end = if members { phrase_end(text, after + 2).max(after + 2) } else { end };
     let named = noun.is_some_and(|n| {
         words[n].class.has(Class::UNIQUE)
             || matches!(
-                text.folded(n),
+                text.role(n),
                 "time"
                     | "century"
                     | "grade"
@@ -160,7 +160,7 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
                     | "episode"
                     | "season"
             )
-            || text.folded(n) == "place" && (at.saturating_sub(2)..at).any(|i| text.folded(i) == "in")
+            || text.role(n) == "place" && (at.saturating_sub(2)..at).any(|i| text.role(i) == "in")
     });
     let fraction = another
         && !(end == after && next.is_none_or(|n| n.gap.has(Gap::STOP.or(Gap::PAUSE))))
@@ -180,7 +180,7 @@ fn positions(text: &Text, start: usize) -> Option<(usize, Selector)> {
             .filter(|w| !w.gap.has(Gap::STOP) && w.value > 0 && (w.class.has(Class::CARDINAL) || w.tag == Tag::Number))
             .map(|w| w.value as u32)
     };
-    let is = |i: usize, folded: &str| i < words.len() && text.folded(i) == folded;
+    let is = |i: usize, folded: &str| i < words.len() && text.role(i) == folded;
     let word = words[start];
     let last = |i: usize| words.get(i).is_some_and(|w| w.class.has(Class::LAST));
     if is(start, "penultimate") {
@@ -244,7 +244,7 @@ fn labelled(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
     let next = words.get(at + 1).filter(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
     let written = &source[next.start as usize..next.end as usize];
     let letter =
-        written.len() == 1 && written.bytes().all(|b| b.is_ascii_uppercase() && b != b'I') && text.folded(at) != "no";
+        written.len() == 1 && written.bytes().all(|b| b.is_ascii_uppercase() && b != b'I') && text.role(at) != "no";
     let number = next.value > 0
         && (next.tag == Tag::Number && written.bytes().all(|b| b.is_ascii_digit()) || next.class.has(Class::CARDINAL));
     if letter {
@@ -275,7 +275,7 @@ fn series(text: &Text, at: usize) -> (Vec<u32>, usize) {
     let mut chosen = vec![words[at].value as u32];
     let mut end = at + 1;
     loop {
-        let through = words.get(end).is_some_and(|_| matches!(text.folded(end), "through" | "thru"));
+        let through = words.get(end).is_some_and(|_| matches!(text.role(end), "through" | "thru"));
         let joint = usize::from(through || words.get(end).is_some_and(|w| w.class.has(Class::CONJUNCTION)));
         let listed = joint > 0 || words.get(end).is_some_and(|w| w.gap.has(Gap::PAUSE));
         let Some(next) = number(end + joint).filter(|_| listed) else { return (chosen, end) };
@@ -291,7 +291,7 @@ fn series(text: &Text, at: usize) -> (Vec<u32>, usize) {
 fn numerals(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
     const UNITS: Class = Class::PREPOSITION.or(Class::CARDINAL);
     let words = text.words();
-    let start = at + usize::from(matches!(text.folded(at), "either" | "both" | "neither"));
+    let start = at + usize::from(matches!(text.role(at), "either" | "both" | "neither"));
     let first = words
         .get(start)
         .filter(|w| w.value > 0 && w.value <= 30 && (w.tag == Tag::Number || w.class.has(Class::CARDINAL)))?;
@@ -302,7 +302,7 @@ fn numerals(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
     let measured = at > 0
         && !words[at].gap.has(Gap::STOP)
         && words[at - 1].class.has(UNITS)
-        && !matches!(text.folded(at - 1), "for" | "about" | "on" | "with" | "like");
+        && !matches!(text.role(at - 1), "for" | "about" | "on" | "with" | "like");
     if measured || !plain(start) || source[..first.start as usize].ends_with(['$', '€', '£']) {
         return None;
     }
@@ -310,7 +310,7 @@ fn numerals(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
     let counted = words.get(end).is_some_and(|w| {
         !w.gap.has(Gap::STOP.or(Gap::PAUSE))
             && (matches!(w.tag, Tag::Noun | Tag::Adjective | Tag::Number)
-                || text.folded(end) == "of"
+                || text.role(end) == "of"
                 || w.gap == Gap::JOINED)
     });
     let symbol = source[words[end - 1].end as usize..].starts_with(['%', '°', ':', '/'])
@@ -342,10 +342,10 @@ fn bare_label(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Sel
 /// "both A and B" names its own members.
 fn coordination(text: &Text, at: usize) -> bool {
     let words = text.words();
-    let both = matches!(text.folded(at), "both" | "either" | "neither");
+    let both = matches!(text.role(at), "both" | "either" | "neither");
     let clause = words[at + 1..].iter().take_while(|w| !w.gap.has(Gap::STOP)).take(6);
     both && clause.clone().any(|w| w.class.has(Class::CONJUNCTION))
-        || !words[at].opens() && text.folded(at) == "either" && words.len() == at + 1
+        || !words[at].opens() && text.role(at) == "either" && words.len() == at + 1
 }
 
 fn pair_end(text: &Text, at: usize) -> usize {

@@ -234,7 +234,7 @@ fn ordinal(candidate: &Candidate, scene: &Scene<'_>) -> Option<Found> {
     if told(candidate, context)
         && candidate.head.is_some_and(|head| {
             context.text.words()[head].class.has(Class::DOCUMENT.or(Class::SPEECH))
-                || context.text.folded(head) == "version"
+                || context.text.role(head) == "version"
         })
     {
         return Some(turn(candidate, scene));
@@ -455,7 +455,7 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let first = words[candidate.words.start];
     let own = first.class.has(Class::POSSESSIVE_FIRST)
         || words[candidate.words.clone()].iter().any(|w| w.class.has(Class::FIRST));
-    let question = candidate.head.is_some_and(|head| context.text.folded(head).starts_with("question"));
+    let question = candidate.head.is_some_and(|head| context.text.role(head).starts_with("question"));
     let role = if own || question && first.class.has(Class::DEFINITE) { Role::User } else { Role::Assistant };
     let log = context.log;
     let spoken: Vec<&Turn> = log.turns().iter().filter(|turn| turn.role == role).collect();

@@ -20,14 +20,25 @@ pub fn fold(text: &str) -> String {
     folded.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// One plain character for the many shapes of apostrophe and dash; nothing for zero-width ones.
+/// One plain character for the many shapes of apostrophe, dash, digit and alef; nothing for zero-width ones and the vowel
+/// signs of Arabic, which are written or left out at will.
 fn plain(c: char) -> Option<char> {
     match c {
         '\u{2019}' | '\u{2018}' | '\u{02BC}' | '\u{FF07}' => Some('\''),
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{FE58}' | '\u{FE63}' | '\u{FF0D}' => Some('-'),
         '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{00AD}' => None,
-        c => Some(c),
+        '\u{0640}' | '\u{064B}'..='\u{065F}' | '\u{0670}' => None,
+        'أ' | 'إ' | 'آ' | 'ٱ' => Some('ا'),
+        'ى' => Some('ي'),
+        c => Some(digit(c).map_or(c, |value| (b'0' + value) as char)),
     }
+}
+
+/// Value of a decimal digit of the scripts whose digits are in common use, 0 to 9 in a row.
+pub(super) fn digit(c: char) -> Option<u8> {
+    const ZEROS: [char; 12] = ['0', '٠', '۰', '०', '০', '੦', '૦', '௦', '౦', '೦', '൦', '๐'];
+    let zeros = if c < '٠' { &ZEROS[..1] } else { &ZEROS[1..] };
+    zeros.iter().find_map(|zero| (c as u32).checked_sub(*zero as u32).filter(|value| *value < 10)).map(|v| v as u8)
 }
 
 #[cfg(test)]

@@ -9,7 +9,10 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
+use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
+
+use super::fold::{fold, fold_into};
 
 use crate::embedding::StaticEmbedder;
 use crate::error::{Code, Error, Result};
@@ -40,8 +43,14 @@ pub enum Tag {
 macro_rules! classes {
     ($($(#[$doc:meta])* $name:ident = $bit:literal, $key:literal;)*) => {
         /// A set of grammatical and discourse classes of a word; a word may have several.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Copy, Default, PartialEq, Eq)]
         pub struct Class(u64);
+
+        impl std::fmt::Debug for Class {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_set().entries([$((Self::$name, $key)),*].iter().filter(|c| self.has(c.0)).map(|c| c.1)).finish()
+            }
+        }
 
         impl Class {
             $($(#[$doc])* pub const $name: Self = Self(1 << $bit);)*
@@ -203,6 +212,8 @@ pub struct Entry {
     pub tag: Tag,
     /// The number an ordinal or cardinal stands for.
     pub value: i16,
+    /// 1-based position in the pack's roles; 0 for none.
+    role: u16,
 }
 
 /// What a phrase of a pack is for.
@@ -261,6 +272,25 @@ struct PackFile {
     /// Clitics split off a word: `"'s"`, `"n't"`.
     #[serde(default)]
     clitics: Vec<String>,
+    /// Function words written in front of a word as one with it, with the letters that a rest nobody knows must have:
+    /// `"l'": 1`, `"ال": 3`; 0: only a word the pack knows is left.
+    #[serde(default)]
+    proclitics: BTreeMap<String, usize>,
+    /// Pronouns and particles written behind a word as one with it, likewise: `"melo": 0`, `"는": 2`.
+    #[serde(default)]
+    enclitics: BTreeMap<String, usize>,
+    /// Words that rules name one by one, by the English word whose part they play: `"of": ["का", "की"]`.
+    #[serde(default)]
+    roles: BTreeMap<String, Vec<String>>,
+    /// Endings of plural nouns, `"s>p"`, and of singular ones that look like it, `"ss>s"`; the first that fits decides.
+    #[serde(default)]
+    plurals: Vec<String>,
+    /// Endings of superlatives.
+    #[serde(default)]
+    superlatives: Vec<String>,
+    /// Adjectives and ordinals come after their noun, with an article of their own: "الخيار الثاني".
+    #[serde(default)]
+    modifiers_after: bool,
     /// Suffixes that tell a tag: `"ly>R"`.
     #[serde(default)]
     suffixes: Vec<String>,
@@ -280,8 +310,61 @@ pub struct Pack {
     phrases: FxHashMap<Box<str>, Vec<(PhraseKind, Box<[Box<str>]>)>>,
     stems: Vec<(Box<str>, Box<str>)>,
     clitics: Vec<Box<str>>,
+    proclitics: Vec<(Box<str>, usize)>,
+    enclitics: Vec<(Box<str>, usize)>,
+    /// Words as they are known when split off behind another.
+    attached: FxHashMap<Box<str>, Entry>,
+    roles: Vec<Box<str>>,
+    grammar: Arc<Grammar>,
     suffixes: Vec<(Box<str>, Tag)>,
     index: u16,
+}
+
+/// What rules ask of a language beside its words; shared with every text read.
+#[derive(Debug, Default)]
+pub struct Grammar {
+    /// Endings of nouns, and whether they make a plural.
+    plurals: Vec<(Box<str>, bool)>,
+    superlatives: Vec<Box<str>>,
+    /// Adjectives and ordinals come after their noun.
+    pub modifiers_after: bool,
+}
+
+impl Grammar {
+    /// True for a noun in the plural, by its form.
+    pub fn is_plural(&self, folded: &str) -> bool {
+        folded.len() > 3 && self.plurals.iter().find(|(ending, _)| folded.ends_with(&**ending)).is_some_and(|(_, p)| *p)
+    }
+
+    /// True for a superlative, by its form.
+    pub fn is_superlative(&self, folded: &str) -> bool {
+        self.superlatives.iter().any(|ending| folded.len() > ending.len() + 2 && folded.ends_with(&**ending))
+    }
+}
+
+/// Where the parts of a word end: at most [`Cuts::MOST`] places, in bytes, ascending.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cuts {
+    at: [usize; Self::MOST],
+    len: usize,
+    /// How many of them come before the word that carries the others.
+    pub before: usize,
+}
+
+impl Cuts {
+    const MOST: usize = 6;
+
+    fn push(&mut self, at: usize) {
+        if self.len < Self::MOST {
+            self.at[self.len] = at;
+            self.len += 1;
+        }
+    }
+
+    /// The places.
+    pub fn places(&self) -> &[usize] {
+        &self.at[..self.len]
+    }
 }
 
 /// `(language, pack, tag lexicon)` of a language with a lexicon, or without one.
@@ -315,6 +398,12 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("ru"),
     pack!("tr"),
 ];
+
+/// Share of a text's words that a pack must know for the text to be in its language.
+const LEAST_KNOWN: f32 = 0.2;
+
+/// A text of at most so many words may be all names.
+const NAMES: usize = 4;
 
 impl Pack {
     /// The pack without words.
@@ -362,26 +451,45 @@ impl Pack {
             let tag = tag_of(tag).ok_or_else(|| bad(format!("tag {tag}")))?;
             pack.words.extend(words.split(' ').map(|word| (word.into(), Entry { tag, ..Entry::default() })));
         }
+        let mut known: Vec<(String, Class, i16)> = Vec::new();
         for (key, words) in file.words {
             let class = Class::of(&key).ok_or_else(|| bad(format!("class {key}")))?;
-            for word in words {
-                pack.class(&word, class, 0);
-            }
+            known.extend(words.into_iter().map(|word| (word, class, 0)));
         }
         for (key, values) in file.numbers {
             let class = Class::of(&key).ok_or_else(|| bad(format!("class {key}")))?;
-            for (word, value) in values {
-                pack.class(&word, class, value);
+            known.extend(values.into_iter().map(|(word, value)| (word, class, value)));
+        }
+        let longest_first = |clitics: BTreeMap<String, usize>| {
+            let mut clitics: Vec<(Box<str>, usize)> = clitics.into_iter().map(|(c, n)| (fold(&c).into(), n)).collect();
+            clitics.sort_by_key(|(clitic, _)| std::cmp::Reverse(clitic.len()));
+            clitics
+        };
+        pack.clitics = file.clitics.into_iter().map(Into::into).collect();
+        pack.proclitics = longest_first(file.proclitics);
+        pack.enclitics = longest_first(file.enclitics);
+        // Words of one piece first: they say where the others are split.
+        known.sort_by_key(|(word, ..)| pieces(word).len());
+        for (word, class, value) in known {
+            let entry = pack.entry_mut(&word);
+            entry.class = entry.class.or(class);
+            if value != 0 {
+                entry.value = value;
+            }
+        }
+        for (at, (role, words)) in file.roles.into_iter().enumerate() {
+            pack.roles.push(role.into());
+            for word in words {
+                pack.entry_mut(&word).role = at as u16 + 1;
             }
         }
         for (key, phrases) in file.phrases {
             let kind: PhraseKind =
                 serde_json::from_value(key.clone().into()).map_err(|_| bad(format!("phrase kind {key}")))?;
             for phrase in phrases {
-                let mut words = phrase.split(' ').flat_map(pieces);
-                let first: Box<str> = words.next().ok_or_else(|| bad("empty phrase".into()))?;
-                let rest = words.collect();
-                pack.phrases.entry(first).or_default().push((kind, rest));
+                let mut words = pack.parts(&phrase).into_iter();
+                let first = words.next().ok_or_else(|| bad("empty phrase".into()))?;
+                pack.phrases.entry(first).or_default().push((kind, words.collect()));
             }
         }
         for phrases in pack.phrases.values_mut() {
@@ -392,29 +500,45 @@ impl Pack {
         }
         pack.exemplars = file.exemplars.into_iter().map(Into::into).collect();
         pack.stems = pairs(&file.stems).collect();
-        pack.clitics = file.clitics.into_iter().map(Into::into).collect();
+        pack.grammar = Arc::new(Grammar {
+            plurals: pairs(&file.plurals).map(|(ending, number)| (ending, &*number == "p")).collect(),
+            superlatives: file.superlatives.into_iter().map(Into::into).collect(),
+            modifiers_after: file.modifiers_after,
+        });
         pack.suffixes = pairs(&file.suffixes).filter_map(|(suffix, tag)| Some((suffix, tag_of(&tag)?))).collect();
         Ok(pack)
     }
 
-    /// Gives a word, or several words known as one, a class.
-    fn class(&mut self, word: &str, class: Class, value: i16) {
-        let mut pieces = pieces(word);
-        let entry = if pieces.len() > 1 {
-            let rest: Box<[Box<str>]> = pieces.split_off(1).into();
-            let known = self.compounds.entry(pieces.remove(0)).or_default();
-            let at = known.iter().position(|(words, _)| *words == rest).unwrap_or_else(|| {
-                known.push((rest, Entry::default()));
-                known.len() - 1
-            });
-            &mut known[at].1
-        } else {
-            self.words.entry(word.into()).or_default()
-        };
-        entry.class = entry.class.or(class);
-        if value != 0 {
-            entry.value = value;
+    /// What is known of a word, of several words known as one, or of `-word`, split off behind another.
+    fn entry_mut(&mut self, word: &str) -> &mut Entry {
+        if let Some(attached) = word.strip_prefix('-') {
+            return self.attached.entry(fold(attached).into()).or_default();
         }
+        if pieces(word).len() <= 1 {
+            return self.words.entry(fold(word).into()).or_default();
+        }
+        let mut parts = self.parts(word);
+        let rest: Box<[Box<str>]> = parts.split_off(1).into();
+        let known = self.compounds.entry(parts.remove(0)).or_default();
+        let at = known.iter().position(|(words, _)| *words == rest).unwrap_or_else(|| {
+            known.push((rest, Entry::default()));
+            known.len() - 1
+        });
+        &mut known[at].1
+    }
+
+    /// The words that [`super::Text::read`] makes of a phrase of the pack.
+    fn parts(&self, phrase: &str) -> Vec<Box<str>> {
+        let mut parts = Vec::new();
+        for piece in phrase.split(' ').flat_map(pieces) {
+            let piece = fold(&piece);
+            let mut from = 0;
+            for cut in self.cuts(&piece).places().iter().chain([&piece.len()]) {
+                parts.push(piece[from..*cut].into());
+                from = *cut;
+            }
+        }
+        parts
     }
 
     /// BCP 47 language of the pack.
@@ -425,6 +549,11 @@ impl Pack {
     /// Position among [`Pack::locales`].
     pub fn index(&self) -> u16 {
         self.index
+    }
+
+    /// True when nobody has written it yet.
+    pub fn is_stub(&self) -> bool {
+        self.words.is_empty()
     }
 
     /// True for the pack without words.
@@ -475,16 +604,16 @@ impl Pack {
         rows.chunks_exact(vector.len()).map(|row| similarity::dot(row, vector)).fold(0.0, f32::max)
     }
 
-    /// The pack for a text whose language nobody named: decided by `whichlang` over the text, `und` for languages
-    /// without a pack (G-15).
+    /// The pack for a text whose language nobody named: `whichlang` guesses from the letters, and the pack's words must
+    /// bear it out; a short text is decided by its words first. `und` when no pack knows the text (G-15).
     pub fn detect(text: &str) -> Arc<Self> {
-        /// Shorter texts are guessed badly from their letters; their words decide first.
+        /// Shorter texts are guessed badly from their letters.
         const SHORT: usize = 48;
         let english = Self::of("en");
-        if text.len() <= SHORT && english.knows_most_of(text) {
+        if text.len() <= SHORT && english.known(text) > 0.5 {
             return english;
         }
-        Self::of(match whichlang::detect_language(text) {
+        let guess = Self::of(match whichlang::detect_language(text) {
             whichlang::Lang::Ara => "ar",
             whichlang::Lang::Cmn => "zh",
             whichlang::Lang::Deu => "de",
@@ -500,21 +629,48 @@ impl Pack {
             whichlang::Lang::Spa => "es",
             whichlang::Lang::Tur => "tr",
             _ => "und",
-        })
+        });
+        let known = guess.known(text);
+        if known > 0.5 || known >= LEAST_KNOWN && text.chars().nth(SHORT).is_some() {
+            return guess;
+        }
+        // The one that knows most; the guess among equals.
+        let mut best = (known, guess);
+        for at in 1..FILES.len() {
+            let pack = Self::get(at);
+            let known = pack.known(text);
+            if known > best.0 {
+                best = (known, pack);
+            }
+        }
+        // A few names and numbers are no other language's for that.
+        let named = || text.unicode_words().nth(NAMES).is_none() && text.unicode_words().all(str::is_ascii);
+        if best.0 >= LEAST_KNOWN {
+            best.1
+        } else if named() {
+            english
+        } else {
+            Self::und()
+        }
     }
 
-    /// True when it has an entry for more than half of the words of `text`.
-    fn knows_most_of(&self, text: &str) -> bool {
-        let (mut known, mut all) = (0, 0);
+    /// Share of the first words of `text` that the pack has anything to say about; a word known in parts counts. Cost:
+    /// the look-ups, and no more than it takes to tell that the share is not small.
+    fn known(&self, text: &str) -> f32 {
+        const LOOKED_AT: usize = 24;
+        let (mut known, mut all) = (0u8, 0u8);
         let mut folded = String::new();
-        for word in text.unicode_words() {
+        for word in text.unicode_words().take(LOOKED_AT) {
             folded.clear();
-            super::fold::fold_into(word, &mut folded);
-            let base = &folded[..folded.len() - self.clitic(&folded)];
+            fold_into(word, &mut folded);
             all += 1;
-            known += usize::from(self.words.contains_key(base));
+            let whole = self.words.contains_key(&*folded) || self.compounds.contains_key(&*folded);
+            known += u8::from(whole || !self.cuts(&folded).places().is_empty());
+            if known > 6 && known * 2 > all {
+                break;
+            }
         }
-        known * 2 > all
+        f32::from(known) / f32::from(all.max(1))
     }
 
     /// The stem of a folded word, for comparison across plural and singular: a prefix, or the prefix and a replacement.
@@ -533,6 +689,81 @@ impl Pack {
             .find(|clitic| folded.len() > clitic.len() && folded.ends_with(&***clitic))
             .map_or(0, |clitic| clitic.len())
     }
+
+    /// Where a folded word falls into the words that are written together in it. Cost: one comparison a clitic; nothing
+    /// but the first list in a pack without the others.
+    pub fn cuts(&self, folded: &str) -> Cuts {
+        let mut cuts = Cuts::default();
+        let clitic = self.clitic(folded);
+        if clitic > 0 {
+            cuts.push(folded.len() - clitic);
+        } else if !(self.proclitics.is_empty() && self.enclitics.is_empty()) {
+            let mut from = 0;
+            while let Some(len) = self.proclitic(&folded[from..]).filter(|_| cuts.len < Cuts::MOST / 2) {
+                from += len;
+                cuts.push(from);
+            }
+            cuts.before = cuts.len;
+            let mut to = folded.len();
+            let mut ends = [0; Cuts::MOST / 2];
+            let mut count = 0;
+            while let Some(len) = self.enclitic(&folded[from..to]).filter(|_| count < ends.len()) {
+                to -= len;
+                ends[count] = to;
+                count += 1;
+            }
+            ends[..count].iter().rev().for_each(|end| cuts.push(*end));
+        }
+        cuts
+    }
+
+    /// Byte length of the proclitic that a word begins with.
+    fn proclitic(&self, word: &str) -> Option<usize> {
+        let stands = |rest: &str, least: usize| {
+            self.words.contains_key(rest)
+                || least > 0 && rest.chars().nth(least - 1).is_some()
+                || self.proclitic(rest).is_some()
+                || self.enclitic(rest).is_some()
+        };
+        let splits = |(clitic, least): &&(Box<str>, usize)| {
+            word.strip_prefix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(rest, *least))
+        };
+        self.proclitics.iter().find(splits).filter(|_| !self.words.contains_key(word)).map(|(clitic, _)| clitic.len())
+    }
+
+    /// Byte length of the enclitic that a word ends with; what is left may have an accent that it has not alone.
+    fn enclitic(&self, word: &str) -> Option<usize> {
+        let stands = |rest: &str, least: usize| {
+            self.words.contains_key(rest)
+                || least > 0 && rest.chars().nth(least - 1).is_some()
+                || !rest.is_ascii() && self.words.contains_key(&*without_accents(rest))
+                || self.enclitic(rest).is_some()
+        };
+        let splits = |(clitic, least): &&(Box<str>, usize)| {
+            word.strip_suffix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(rest, *least))
+        };
+        self.enclitics.iter().find(splits).filter(|_| !self.words.contains_key(word)).map(|(clitic, _)| clitic.len())
+    }
+
+    /// What is known of a folded word that was split off behind another.
+    pub fn attached(&self, folded: &str) -> Entry {
+        self.attached.get(folded).copied().unwrap_or_else(|| self.entry(folded))
+    }
+
+    /// The English word whose part an entry plays in the rules.
+    pub fn role(&self, entry: &Entry) -> Option<&str> {
+        self.roles.get(usize::from(entry.role).wrapping_sub(1)).map(|role| &**role)
+    }
+
+    /// What rules ask of the language beside its words.
+    pub fn grammar(&self) -> &Arc<Grammar> {
+        &self.grammar
+    }
+}
+
+/// Latin letters without their marks.
+fn without_accents(word: &str) -> String {
+    word.nfd().filter(|c| !matches!(c, '\u{300}'..='\u{36f}')).collect()
 }
 
 /// The words that segmentation makes of a pack's word or phrase; scripts without spaces have several.
@@ -581,6 +812,62 @@ mod tests {
         assert_eq!(pack.stem("cities"), ("cit", "y"));
         assert_eq!(pack.stem("bugs"), ("bug", ""));
         assert_eq!(pack.clitic("don't"), 3);
+    }
+
+    #[test]
+    fn words_written_together_fall_apart_where_the_rest_is_known() {
+        let pack = Pack::parse(
+            r#"{
+                "locale": "xx",
+                "words": {
+                    "verb.request": ["explica", "haz"], "pronoun.it": ["-lo", "-melo"], "article.definite": ["lo", "ال"],
+                    "noun.speech": ["جواب", "والي"], "possessive.second": ["-ك"]
+                },
+                "proclitics": {"l'": 1, "ال": 3, "و": 0},
+                "enclitics": {"lo": 0, "melo": 0, "ك": 0},
+                "phrases": {"clarify": ["explícamelo otra vez"]}
+            }"#,
+            "",
+        )
+        .unwrap();
+        let read = |source: &str| {
+            let mut text = super::super::Text::default();
+            text.read(source, &pack);
+            let words = text.words().iter().map(|w| source[w.start as usize..w.end as usize].to_owned());
+            words.collect::<Vec<_>>().join("|")
+        };
+        for (source, parts) in [
+            ("explícamelo", "explíca|melo"),
+            ("hazlo", "haz|lo"),
+            ("pomelo", "pomelo"),
+            ("L’altro", "L’|altro"),
+            ("والجواب", "و|ال|جواب"),
+            ("جَوابُكَ", "جَوابُ|كَ"),
+            ("والي", "والي"),
+            ("ورد", "ورد"),
+            ("الورد", "ال|ورد"),
+        ] {
+            assert_eq!(read(source), parts);
+        }
+        let mut text = super::super::Text::default();
+        text.read("¡Explícamelo otra vez!", &pack);
+        assert!(text.words()[1].class.has(Class::IT) && !text.words()[1].class.has(Class::DEFINITE));
+        assert!(text.phrase(PhraseKind::Clarify).is_some());
+    }
+
+    #[test]
+    fn the_language_is_decided_by_words_that_a_pack_knows() {
+        for (text, locale) in [
+            ("Could you please tell me more about the second one?", "en"),
+            ("tell me more", "en"),
+            ("etcd port 2379", "en"),
+            ("👍", "en"),
+            ("Voisitko kertoa minulle lisää tuosta toisesta vaihtoehdosta, kiitos?", "und"),
+            ("ช่วยอธิบายตัวเลือกที่สองให้ละเอียดกว่านี้ได้ไหม", "und"),
+            ("Có thể giải thích rõ hơn về lựa chọn thứ hai không?", "und"),
+        ] {
+            assert_eq!(Pack::detect(text).locale(), locale, "{text}");
+        }
     }
 
     #[test]

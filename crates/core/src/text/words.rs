@@ -3,10 +3,11 @@
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::Range;
+use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::fold::fold_into;
-use super::pack::{Class, Entry, Pack, PhraseKind, Tag};
+use super::pack::{Class, Entry, Grammar, Pack, PhraseKind, Tag};
 
 /// What stands between a word and the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,7 @@ pub struct Word {
     /// End of the byte range.
     pub end: u32,
     folded: (u32, u32),
+    role: (u32, u32),
     /// Hash of the stem: equal for "bug" and "bugs", in any text.
     pub term: u32,
     /// Classes of the pack.
@@ -112,6 +114,7 @@ pub struct Text {
     phrases: Vec<Phrase>,
     sentences: u16,
     question: bool,
+    grammar: Arc<Grammar>,
 }
 
 impl Text {
@@ -120,6 +123,9 @@ impl Text {
         self.folded.clear();
         self.words.clear();
         self.phrases.clear();
+        if !Arc::ptr_eq(&self.grammar, pack.grammar()) {
+            self.grammar = Arc::clone(pack.grammar());
+        }
         let mut sentence = 0;
         let mut last_end = 0;
         for (start, word) in source.unicode_word_indices() {
@@ -140,33 +146,45 @@ impl Text {
     fn push(&mut self, word: &str, start: usize, gap: Gap, sentence: u16, pack: &Pack) {
         let from = self.folded.len();
         fold_into(word, &mut self.folded);
-        let clitic = pack.clitic(&self.folded[from..]);
-        let mid = self.folded.len() - clitic;
-        // Where folding changed the number of characters the word stays whole: its parts could not be told apart.
-        let cut = (clitic > 0 && self.folded[from..].chars().count() == word.chars().count())
-            .then(|| word.char_indices().nth(self.folded[from..mid].chars().count()))
-            .flatten();
-        if let Some((cut, _)) = cut {
-            self.word(start, start + cut, (from, mid), gap, sentence, pack, word);
-            self.word(start + cut, start + word.len(), (mid, self.folded.len()), Gap::JOINED, sentence, pack, "");
-        } else {
-            self.word(start, start + word.len(), (from, self.folded.len()), gap, sentence, pack, word);
+        let to = self.folded.len();
+        let cuts = pack.cuts(&self.folded[from..to]);
+        let (mut part, mut written, mut before) = (from, 0, gap);
+        for (at, cut) in cuts.places().iter().enumerate() {
+            // A word whose parts cannot be told apart in what was written stays whole.
+            let Some(place) = place(word, &self.folded[from..from + cut]) else { continue };
+            let entry = pack.entry(&self.folded[part..from + cut]);
+            let entry = if at <= cuts.before { entry } else { pack.attached(&self.folded[part..from + cut]) };
+            self.word(
+                (start + written, start + place),
+                (part, from + cut),
+                before,
+                sentence,
+                pack,
+                entry,
+                &word[written..],
+            );
+            (part, written, before) = (from + cut, place, Gap::JOINED);
         }
+        let last = &self.folded[part..to];
+        let behind = cuts.places().len() > cuts.before && part > from;
+        let entry = if behind { pack.attached(last) } else { pack.entry(last) };
+        let original = if behind { "" } else { &word[written..] };
+        self.word((start + written, start + word.len()), (part, to), before, sentence, pack, entry, original);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one word")]
     fn word(
         &mut self,
-        start: usize,
-        end: usize,
+        (start, end): (usize, usize),
         folded: (usize, usize),
         gap: Gap,
         sentence: u16,
         pack: &Pack,
+        entry: Entry,
         original: &str,
     ) {
         let text = &self.folded[folded.0..folded.1];
-        let Entry { class, mut tag, mut value } = pack.entry(text);
+        let Entry { class, mut tag, mut value, .. } = entry;
         if text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
             tag = Tag::Number;
             let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -174,11 +192,18 @@ impl Text {
         } else if !class.is_empty() && tag == Tag::Noun && !class.has(OPEN) {
             tag = Tag::Function;
         }
+        let term = term(pack.stem(text));
+        let role = pack.role(&entry).map_or(folded, |role| {
+            let from = self.folded.len();
+            self.folded.push_str(role);
+            (from, self.folded.len())
+        });
         self.words.push(Word {
             start: start as u32,
             end: end as u32,
             folded: (folded.0 as u32, folded.1 as u32),
-            term: term(pack.stem(text)),
+            role: (role.0 as u32, role.1 as u32),
+            term,
             class,
             tag,
             value,
@@ -202,11 +227,20 @@ impl Text {
                 .map(|(rest, entry)| (rest.len(), *entry));
             if let Some((rest, entry)) = found {
                 let end = self.words[at + rest];
+                let from = self.folded.len();
+                for part in at..=at + rest {
+                    let (start, end) = self.words[part].folded;
+                    self.folded.extend_from_within(start as usize..end as usize);
+                }
+                let to = self.folded.len();
+                self.folded.push_str(pack.role(&entry).unwrap_or_default());
                 let word = &mut self.words[at];
-                (word.end, word.folded.1) = (end.end, end.folded.1);
+                word.end = end.end;
+                word.folded = (from as u32, to as u32);
+                word.role = if self.folded.len() > to { (to as u32, self.folded.len() as u32) } else { word.folded };
                 (word.class, word.value) = (entry.class, entry.value);
                 word.tag = if entry.class.has(OPEN) { Tag::Noun } else { Tag::Function };
-                word.term = term((&self.folded[word.folded.0 as usize..word.folded.1 as usize], ""));
+                word.term = term((&self.folded[from..to], ""));
                 self.words.drain(at + 1..=at + rest);
             }
             at += 1;
@@ -300,6 +334,17 @@ impl Text {
         &self.folded[from as usize..to as usize]
     }
 
+    /// The English word whose part word `at` plays in the rules that name words one by one; most often its folded form.
+    pub fn role(&self, at: usize) -> &str {
+        let (from, to) = self.words[at].role;
+        &self.folded[from as usize..to as usize]
+    }
+
+    /// What the language's grammar says beside its words.
+    pub fn grammar(&self) -> &Grammar {
+        &self.grammar
+    }
+
     /// Folded form of a word of this text.
     pub fn stem(&self, word: &Word) -> &str {
         &self.folded[word.folded.0 as usize..word.folded.1 as usize]
@@ -334,6 +379,17 @@ fn term((prefix, ending): (&str, &str)) -> u32 {
     (hasher.finish() >> 32) as u32
 }
 
+/// Where in `word` the part ends that folds to `folded`, marks that fold to nothing with it.
+fn place(word: &str, folded: &str) -> Option<usize> {
+    let mut prefix = String::with_capacity(folded.len());
+    let folds = |at: &usize| {
+        prefix.clear();
+        fold_into(&word[..*at], &mut prefix);
+        prefix == folded
+    };
+    word.char_indices().map(|(at, _)| at).chain([word.len()]).skip(1).filter(folds).last()
+}
+
 fn gap(between: &str, first: bool) -> Gap {
     if first && between.is_empty() {
         return Gap::STOP;
@@ -342,9 +398,9 @@ fn gap(between: &str, first: bool) -> Gap {
     for c in between.chars() {
         bits |= match c {
             '?' | '？' | '؟' => Gap::STOP.0 | Gap::QUESTION.0,
-            '.' | '!' | '\n' | '。' | '！' | '।' | '…' => Gap::STOP.0,
-            ',' | ';' | ':' | '-' | '–' | '—' | '(' | ')' | '[' | ']' | '"' | '“' | '”' | '、' | '，' | '；' | '：'
-            | '/' => Gap::PAUSE.0,
+            '.' | '!' | '\n' | '。' | '！' | '।' | '॥' | '۔' | '…' => Gap::STOP.0,
+            ',' | ';' | ':' | '-' | '–' | '—' | '(' | ')' | '[' | ']' | '"' | '“' | '”' | '«' | '»' | '„' | '、'
+            | '，' | '；' | '：' | '،' | '؛' | '「' | '」' | '/' => Gap::PAUSE.0,
             _ => 0,
         };
     }
