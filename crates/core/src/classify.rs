@@ -6,6 +6,7 @@ use crate::blend::Blend;
 use crate::config::{Settings, Thresholds};
 use crate::intent::{Intent, Novelty};
 use crate::model::{self, Linear};
+use crate::needs::{self, Needs, REACH};
 use crate::references::{self, Context, Reason, Reference, ReferenceType, Shape, Target, resolve_references};
 use crate::text::{Class, Gap, Pack, PhraseKind, Tag, Text, Word};
 use crate::threads::{self, Decision, Evidence, ThreadEvent, Threads, assign};
@@ -81,6 +82,8 @@ pub struct Classification {
     pub query: Query,
     /// Content words of the turn itself.
     pub terms: Vec<u32>,
+    /// How much it needs each earlier turn, in log-odds, by position in the log; empty in the `spec` profile.
+    pub needs: Vec<f32>,
 }
 
 /// What classification reads.
@@ -494,9 +497,8 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     let context_dependent =
         context_dependent || !empty && matches!(intent, Intent::DrillDown | Intent::Clarify | Intent::ToolReference);
     let ellipsis = ellipsis > model::threshold("ellipsis");
-    let carries_over = (ellipsis || context_dependent && references.iter().all(|r| r.target.is_none()))
-        .then(|| carried(input))
-        .flatten();
+    let needs = needs_of(input, &references, &terms, thread, context_dependent, ellipsis, settings.half_life).scores();
+    let carries_over = (ellipsis || context_dependent).then(|| carried(&needs, input.context.log)).flatten();
     let query = query(&references, carries_over, &terms, input.context.log);
     Classification {
         intent,
@@ -515,6 +517,7 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
         query,
         references,
         terms,
+        needs,
     }
 }
 
@@ -528,6 +531,7 @@ fn file(
     let evidence = Evidence {
         text: input.context.text,
         log: input.context.log,
+        cosines: input.context.similarities,
         similarities: input.calibrated,
         references,
         terms,
@@ -602,28 +606,35 @@ fn why(intent: Intent, input: &Input<'_>, thread: Decision, ellipsis: f32) -> Re
     }
 }
 
-/// The turn an incomplete one answers or extends: the question just asked, else the user's turn before.
-fn carried(input: &Input<'_>) -> Option<u32> {
-    let turns = input.context.log.turns();
-    let last = turns.last()?;
-    if last.role == Role::Assistant && (last.question || turns.len() < 2) {
-        return Some(last.id);
-    }
-    let log = input.context.log;
-    let terms = content_terms(input.context.text, READ_TERMS);
-    let shared =
-        |turn: &Turn| terms.iter().filter(|term| turn.terms.contains(term)).map(|term| log.idf(*term)).sum::<f32>();
-    if shared(last) > 0.0 {
-        return Some(last.id);
-    }
-    // "what about X": the newest turn that named X, if one did.
-    let recent = log.recent(NEAR).iter().map(|turn| (shared(turn), turn.id)).filter(|(share, _)| *share > 0.0);
-    let named = recent.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    Some(named.map_or(last.id, |(_, id)| id))
+/// What [`Needs`] is worked out from.
+fn needs_of<'a>(
+    input: &Input<'a>,
+    references: &'a [Reference],
+    terms: &'a [u32],
+    thread: Decision,
+    dependent: bool,
+    ellipsis: bool,
+    half_life: f64,
+) -> Needs<'a> {
+    Needs::new(needs::Evidence {
+        text: input.context.text,
+        log: input.context.log,
+        similarities: input.calibrated,
+        references,
+        terms,
+        thread: thread.thread,
+        dependent,
+        ellipsis,
+        half_life,
+    })
 }
 
-/// Turns within which an elliptical turn looks for what it names.
-const NEAR: usize = 12;
+/// The turn an incomplete one answers or extends: of those within reach, the one it needs most; the newer of equals.
+fn carried(needs: &[f32], log: &TurnLog) -> Option<u32> {
+    let within = needs.len().saturating_sub(REACH)..needs.len();
+    let best = within.max_by(|a, b| needs[*a].total_cmp(&needs[*b]))?;
+    log.turns().get(best).map(|turn| turn.id)
+}
 
 /// "write me a guide about …": a verb of writing whose object is a piece of writing (G-51).
 fn document_request(text: &Text) -> bool {
@@ -684,8 +695,12 @@ pub struct Inspection {
     pub candidates: Vec<CandidateInspection>,
     /// Numbers of [`DEPENDENCE_FEATURES`].
     pub dependence: Vec<f32>,
-    /// Thread ordinal of the rival and numbers of [`crate::threads::THREAD_FEATURES`]; none for a first turn.
-    pub thread: Option<(Option<u32>, Vec<f32>)>,
+    /// What the thread is decided on; none for a speaker's first turn.
+    pub thread: Option<threads::Inspection>,
+    /// What was decided.
+    pub event: ThreadEvent,
+    /// Turn id and numbers of [`crate::needs::NEED_FEATURES`] of each earlier turn.
+    pub needs: Vec<(u32, Vec<f32>)>,
     /// Numbers of [`INTENT_FEATURES`].
     pub intent: Vec<f32>,
     /// Some reference resolved to a tool result.
@@ -693,7 +708,7 @@ pub struct Inspection {
 }
 
 /// Everything the models see of a turn, for fitting their weights.
-pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
+pub fn inspect(input: &Input<'_>, thresholds: Thresholds, half_life: f64) -> Inspection {
     let terms = content_terms(input.context.text, READ_TERMS);
     let references = resolve_references(&input.context);
     let dependence = dependence_features(input, &references, &terms);
@@ -702,6 +717,7 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
     let evidence = Evidence {
         text: input.context.text,
         log: input.context.log,
+        cosines: input.context.similarities,
         similarities: input.calibrated,
         references: &references,
         terms: &terms,
@@ -712,7 +728,14 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
     Inspection {
         candidates: references::inspect(&input.context),
         dependence: dependence.to_vec(),
+        needs: {
+            let elliptical = ellipsis > model::threshold("ellipsis");
+            let needs = needs_of(input, &references, &terms, thread, dependent, elliptical, half_life);
+            let turns = input.context.log.turns().iter();
+            turns.zip(needs.features()).map(|(turn, features)| (turn.id, features.to_vec())).collect()
+        },
         thread: threads::inspect(input.threads, &evidence),
+        event: thread.event,
         intent: intent_features(input, &references, &terms, ellipsis, thread).to_vec(),
         tool: references.iter().any(|r| matches!(r.target, Some(Target::Scratch(_)))),
     }

@@ -18,7 +18,7 @@ use crate::error::{Code, Error, Result};
 use crate::headers::{self, Mode};
 use crate::intent::Novelty;
 use crate::knowledge::{KnowledgeBase, Policy};
-use crate::references::{Context, Reason, Reference, Target};
+use crate::references::{Context, Reason, Target, turn_targets};
 use crate::render;
 use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility};
 use crate::select::{self, Selection};
@@ -640,7 +640,7 @@ impl Session {
         let embedded = self.vector(content, None, workspace)?;
         let source = self.compare(embedded, workspace);
         let input = self.input(content, &pack, embedded, source, 0, workspace);
-        Ok(classify::inspect(&input, call.options.thresholds))
+        Ok(classify::inspect(&input, call.options.thresholds, call.options.half_life))
     }
 
     /// Files a turn in another thread: a later turn may show that it was mis-filed.
@@ -702,6 +702,7 @@ impl Session {
             reason,
             ellipsis: false,
             carries_over: None,
+            needs: Vec::new(),
             context_dependent,
             document_request: false,
             thread,
@@ -823,7 +824,7 @@ impl Session {
         let of = &prepared.classification;
         let mode = mode(settings.mode, of, &self.log);
         let overhead = call.options.message_overhead;
-        let mut candidates = self.conversation(prepared, settings, overhead, call, workspace)?;
+        let mut candidates = self.conversation(prepared, settings, overhead, call)?;
         let (knowledge, base) = self.knowledge(prepared, settings, mode, base, call, workspace)?;
         candidates.extend(knowledge);
         let mut reinvoke = Vec::new();
@@ -893,12 +894,9 @@ impl Session {
         settings: &Settings<'_>,
         overhead: u32,
         call: Call<'_>,
-        workspace: &mut Workspace,
     ) -> Result<Vec<Candidate>> {
         let of = &prepared.classification;
-        self.widen(prepared, workspace);
-        let selection =
-            Selection { log: &self.log, similarities: &workspace.calibrated, half_life: settings.half_life, overhead };
+        let selection = Selection { log: &self.log, half_life: settings.half_life, overhead };
         let mut candidates = if settings.profile == Profile::Spec {
             select::spec_turns(&selection, &of.query.turns, of.thread.thread)
         } else {
@@ -929,25 +927,6 @@ impl Session {
             }
         }
         Ok(candidates)
-    }
-
-    /// Similarities of the query rather than of the turn: the larger of the turn's own and its antecedents', so that a
-    /// follow-up finds what it is about.
-    fn widen(&self, prepared: &Prepared, workspace: &mut Workspace) {
-        const LENT: f32 = 0.9;
-        let of = &prepared.classification;
-        if of.source != SimilaritySource::Embedding {
-            return;
-        }
-        let identity = Calibration::default();
-        let calibration = self.embedding.as_ref().map_or(&identity, |spec| &spec.calibration);
-        for position in of.query.turns.iter().filter_map(|id| self.log.position(*id)) {
-            let mut theirs = vec![0.0; self.log.len()];
-            similarity::dots(self.log.vector(position), self.log.vectors(), &mut theirs);
-            for (mine, cosine) in workspace.calibrated.iter_mut().zip(&theirs) {
-                *mine = mine.max(LENT * calibration.apply(*cosine));
-            }
-        }
     }
 
     fn summary_text(thread: &Thread, cap: u32, call: Call<'_>) -> Result<Option<String>> {
@@ -1431,9 +1410,4 @@ fn order_literal(items: Vec<Item>, of: &Classification) -> Vec<Item> {
         items.iter().map(|item| item.score * (weights[item.tier as usize] / heaviest) as f32).collect();
     let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
     envelope::sandwich_literal(&scores).into_iter().filter_map(|at| items[at].take()).collect()
-}
-
-/// References of a classification that point at a turn.
-pub fn turn_targets(references: &[Reference]) -> impl Iterator<Item = u32> {
-    references.iter().filter_map(|r| if let Some(Target::Turn(id)) = r.target { Some(id) } else { None })
 }

@@ -667,7 +667,7 @@ fn head_words(candidate: &Candidate, context: &Context<'_>) -> Vec<String> {
 // ---- entity --------------------------------------------------------------------------------------------------------
 
 /// Names of the numbers that describe a turn as the antecedent of a candidate.
-pub const TARGET_FEATURES: [&str; 32] = [
+pub const TARGET_FEATURES: [&str; 37] = [
     "recency",
     "last-turn",
     "last-answer",
@@ -700,6 +700,11 @@ pub const TARGET_FEATURES: [&str; 32] = [
     "definite.oldest",
     "definite.user",
     "told.user",
+    "alone.last",
+    "alone.first",
+    "alone.thin",
+    "alone.similarity",
+    "alone.referred",
 ];
 
 /// A candidate as its antecedents see it: what does not depend on the turn looked at.
@@ -769,6 +774,7 @@ impl<'c> Sought<'c> {
         };
         let referred = context.log.last(Role::User).is_some_and(|last| last.references.contains(&turn.id));
         let most_similar = similarity > 0.0 && similarity >= scene.most_similar;
+        let alone = flag(!scene.answered);
         [
             0.5f32.powf(distance as f32 / 3.0),
             flag(distance == 1),
@@ -802,6 +808,11 @@ impl<'c> Sought<'c> {
             definite * flag(oldest),
             definite * flag(turn.role == Role::User),
             flag(self.mine && turn.role == Role::User),
+            alone * flag(distance == 1),
+            alone * flag(position == 0),
+            alone * flag(turn.terms.len() < 3),
+            alone * similarity,
+            alone * flag(referred),
         ]
     }
 }
