@@ -313,9 +313,9 @@ pub fn dependence_features(
         phrase(PhraseKind::Action),
         flag(first.class.has(Class::CONJUNCTION)),
         flag(first.class.has(Class::INTERJECTION)),
-        flag(first.class.has(Class::WH)),
+        flag(text.asks(0)),
         flag(first.class.has(Class::PREPOSITION)),
-        flag(first.class.has(Class::REQUEST)),
+        flag(text.requests(0)),
         best,
         references.len().min(3) as f32 / 3.0,
         flag(terms.is_empty()),
@@ -329,7 +329,7 @@ pub fn dependence_features(
         any(Class::COMPARE),
         any(Class::FIRST.or(Class::POSSESSIVE_FIRST)),
         flag(log.is_empty()),
-        flag(first.class.has(Class::WH) && terms.len() <= 1),
+        flag(text.asks(0) && terms.len() <= 1),
         f32::from(text.sentences().min(4)) / 4.0,
         strongest(references, |r| r.span.start >= from),
         strongest(references, |r| r.span.start < from),
@@ -338,7 +338,7 @@ pub fn dependence_features(
         flag(form.refused),
         flag(first.class.has(Class::GREETING)),
         content.min(8) as f32 / 8.0,
-        flag(text.is_question() || last.first().is_some_and(|w| w.class.has(Class::REQUEST.or(Class::WH)))),
+        flag(text.is_question() || text.requests(form.last_sentence) || text.asks(form.last_sentence)),
         last.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count().min(3) as f32 / 3.0,
         if content == 0 {
             0.0
@@ -422,8 +422,8 @@ pub fn intent_features(
         flag(form.words <= 4),
         flag(form.words > 25),
         flag(first.class.has(Class::INTERJECTION)),
-        flag(first.class.has(Class::REQUEST)),
-        flag(first.class.has(Class::WH)),
+        flag(text.requests(0)),
+        flag(text.asks(0)),
         flag(first.class.has(Class::CONJUNCTION)),
         flag(words.iter().take(3).any(|w| w.class.has(Class::NEGATION)) || !words.is_empty() && text.role(0) == "no"),
         flag(first.class.has(Class::FIRST)),
@@ -458,7 +458,7 @@ pub fn intent_features(
         flag(first.class.has(Class::ADDITIVE)),
         flag(first.class.has(Class::GREETING)),
         last.iter().filter(|w| w.is_content()).count().min(8) as f32 / 8.0,
-        flag(text.is_question() || last.first().is_some_and(|w| w.class.has(Class::REQUEST.or(Class::WH)))),
+        flag(text.is_question() || text.requests(form.last_sentence) || text.asks(form.last_sentence)),
         flag(form.refused) * overlap_user,
         flag(text.is_question()) * in_last,
     ]
@@ -631,10 +631,10 @@ fn document_request(text: &Text) -> bool {
     let Some(verb) = words.iter().position(|w| w.class.has(Class::WRITE) && (w.tag != Tag::Function)) else {
         return false;
     };
-    words[verb + 1..]
-        .iter()
+    let near = if text.grammar().verb_final { &words[verb.saturating_sub(8)..verb] } else { &words[verb + 1..] };
+    near.iter()
         .take(8)
-        .take_while(|w| w.sentence == words[verb].sentence)
+        .filter(|w| w.sentence == words[verb].sentence)
         .any(|w| w.class.has(Class::DOCUMENT) && !w.class.has(Class::POSSESSIVE_SECOND))
 }
 

@@ -24,7 +24,7 @@ use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility
 use crate::select::{self, Selection};
 use crate::similarity;
 use crate::spec;
-use crate::text::{Class, Pack, PhraseKind, Text, entities, enumerations};
+use crate::text::{Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
 use crate::threads::{Decision, Thread, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
@@ -1366,7 +1366,7 @@ fn read_turn(role: Role, content: &str, text: &Text, named: Option<Vec<String>>,
         lists: enumerations(content, text).into(),
         host_id,
         question: text.is_question(),
-        request: text.words().first().is_some_and(|w| w.class.has(Class::REQUEST)) || text.is_question(),
+        request: text.requests(0) || text.is_question(),
         refusal: role == Role::Assistant && text.phrase(PhraseKind::Refusal).is_some_and(|p| p.words.start < 12),
         embedded: false,
     }

@@ -119,6 +119,10 @@ fn candidate(source: &str, text: &Text, at: usize) -> Option<Candidate> {
     let word = text.words()[at];
     let again = || text.words().get(at + 1).is_some_and(|next| next.class.has(Class::AGAIN));
     let opens = word.class.has(OPENS) || word.tag == Tag::Number || word.end == word.start + 1;
+    let opens = opens
+        || owned(text, at)
+        || text.grammar().modifiers_after && word.tag == Tag::Noun
+        || text.grammar().no_article && word.class.has(Class::EARLIER.or(Class::TOOL));
     if !opens && !again() && !text.phrases().iter().any(|phrase| phrase.words.start == at) {
         return None;
     }
@@ -214,6 +218,13 @@ fn action(text: &Text, at: usize) -> Option<Candidate> {
     })
 }
 
+/// A noun whose owner, the user or the assistant, is written behind it as one with it: "جوابك".
+fn owned(text: &Text, at: usize) -> bool {
+    text.words().get(at + 1).is_some_and(|owner| {
+        owner.gap == Gap::JOINED && owner.class.has(Class::POSSESSIVE_FIRST.or(Class::POSSESSIVE_SECOND))
+    })
+}
+
 /// "what you said", "your last answer", "two messages ago", "my first question".
 fn turn(text: &Text, at: usize) -> Option<Candidate> {
     let words = text.words();
@@ -222,11 +233,22 @@ fn turn(text: &Text, at: usize) -> Option<Candidate> {
         return Some(Candidate { words: start..phrase.words.end, head: None, shape: Shape::Turn, selector: None });
     }
     let word = words[at];
+    if word.class.has(Class::SPEECH) && owned(text, at) {
+        let end = phrase_end(text, at + 2).max(at + 2);
+        let counted = selector(text, at + 2..end);
+        return (counted.is_some() || words[at + 1].class.has(Class::POSSESSIVE_SECOND)).then_some(Candidate {
+            words: at..end,
+            head: Some(at),
+            shape: Shape::Turn,
+            selector: counted,
+        });
+    }
     let owner = word.class.has(Class::POSSESSIVE_SECOND.or(Class::POSSESSIVE_FIRST));
     if owner || word.class.has(Class::DEFINITE) {
         let end = phrase_end(text, at + 1);
-        let head = end.checked_sub(1).filter(|head| *head > at)?;
-        let counted = words[at + 1..=head]
+        let last = end.checked_sub(1).filter(|head| *head > at)?;
+        let head = if text.grammar().modifiers_after { head_noun(text, at + 1..end).unwrap_or(last) } else { last };
+        let counted = words[at + 1..end]
             .iter()
             .any(|w| w.class.has(Class::ORDINAL.or(Class::LAST).or(Class::EARLIER).or(Class::SAME)));
         let about = words[head].class.has(Class::SPEECH)
@@ -258,6 +280,18 @@ fn turn(text: &Text, at: usize) -> Option<Candidate> {
         if words[head].class.has(Class::SPEECH)
             && (owner && (counted || word.class.has(Class::POSSESSIVE_SECOND)) || counted && spoken(text, head))
         {
+            return Some(Candidate {
+                words: at..end,
+                head: Some(head),
+                shape: Shape::Turn,
+                selector: selector(text, at..end),
+            });
+        }
+    }
+    // "पिछला जवाब", "последний ответ": no article says that it is the one given.
+    if text.grammar().no_article && word.class.has(Class::ORDINAL.or(Class::LAST).or(Class::EARLIER)) {
+        let end = phrase_end(text, at + 1);
+        if let Some(head) = head_noun(text, at + 1..end).filter(|head| spoken(text, *head)) {
             return Some(Candidate {
                 words: at..end,
                 head: Some(head),
@@ -333,16 +367,24 @@ fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
         .or(Class::SUCH);
     let words = text.words();
     let word = words[at];
+    if text.grammar().no_article && word.class.has(Class::TOOL) {
+        let words = at..phrase_end(text, at).max(at + 1);
+        return Some(Candidate { head: head_noun(text, words.clone()), words, shape: Shape::Definite, selector: None });
+    }
     if !word.class.has(DETERMINER) {
         return None;
     }
     let end = phrase_end(text, at + 1);
-    let noun = (at + 1..end).rev().find(|i| words[*i].tag == Tag::Noun || words[*i].tag == Tag::Gerund);
+    let noun = head_noun(text, at + 1..end);
     let selector = whole(text, at, end);
     let with =
         |shape| Some(Candidate { words: at..with_clause(text, end), head: noun, shape, selector: selector.clone() });
     let one = |i: usize| words.get(i).is_some_and(|w| w.class.has(Class::ONE) && !w.gap.has(Gap::STOP));
     if word.class.has(Class::NEAR.or(Class::FAR)) {
+        // "هذا الخطأ" is "this error", "هذا خطأ" is "this is an error".
+        if text.grammar().attached_article && !words.get(at + 1).is_some_and(|next| next.class.has(Class::DEFINITE)) {
+            return None;
+        }
         if one(at + 1) {
             return Some(Candidate { words: at..at + 2, head: None, shape: Shape::One, selector: None });
         }
@@ -363,6 +405,11 @@ fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
     }
     if word.class.has(Class::POSSESSIVE_FIRST) && noun.is_some() {
         return with(Shape::Own);
+    }
+    if word.class.has(Class::POSSESSIVE_THIRD) && word.gap == Gap::JOINED && at > 0 {
+        let noun = Some(at - 1).filter(|owned| words[*owned].tag == Tag::Noun);
+        let shape = if noun.is_some() { Shape::Possessive } else { Shape::It };
+        return Some(Candidate { words: at..at + 1, head: noun, shape, selector: None });
     }
     if word.class.has(Class::POSSESSIVE_THIRD) && end > at + 1 {
         return Some(Candidate { words: at..at + 1, head: noun, shape: Shape::Possessive, selector: None });
@@ -439,6 +486,7 @@ fn formula(text: &Text, at: usize, shape: Shape) -> bool {
                 && words
                     .get(at + 2)
                     .is_some_and(|_| matches!(text.role(at + 2), "all" | "it" | "enough" | "everything"))
+                || correlative(text, at)
         }
         Shape::It => {
             at >= 1
@@ -448,6 +496,15 @@ fn formula(text: &Text, at: usize, shape: Shape) -> bool {
         }
         _ => false,
     }
+}
+
+/// "वह … जो", "тот, кто": the relative clause that follows says who is meant.
+fn correlative(text: &Text, at: usize) -> bool {
+    let words = text.words();
+    words[at].class.has(Class::FAR)
+        && (at + 1..words.len())
+            .take_while(|i| words[*i].sentence == words[at].sentence)
+            .any(|i| text.role(i) == "whoever")
 }
 
 /// "one last thing", "one way": a number before its noun, not a pro-form.
@@ -492,6 +549,12 @@ fn described_one(text: &Text, at: usize) -> Option<usize> {
         }
     }
     None
+}
+
+/// The noun that a phrase is about: its last, or its first where adjectives follow.
+pub(super) fn head_noun(text: &Text, phrase: Range<usize>) -> Option<usize> {
+    let mut nouns = phrase.filter(|i| matches!(text.words()[*i].tag, Tag::Noun | Tag::Gerund));
+    if text.grammar().modifiers_after { nouns.next() } else { nouns.next_back() }
 }
 
 /// "the two flights", "those two", "all three": as many as a list has.
@@ -565,7 +628,12 @@ pub(super) fn phrase_end(text: &Text, start: usize) -> usize {
         let next_nominal = words.get(end + 1).is_some_and(|n| {
             matches!(n.tag, Tag::Noun | Tag::Adjective) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)) && !n.class.has(CLOSED)
         });
-        let fits = hyphenated(text, end) && end > start
+        let article = text.grammar().attached_article
+            && word.class.has(Class::DEFINITE)
+            && words.get(end + 1).is_some_and(|n| n.gap == Gap::JOINED)
+            && (end == start || word.gap != Gap::JOINED);
+        let fits = article
+            || hyphenated(text, end) && end > start
             || match word.tag {
                 Tag::Noun | Tag::Adjective | Tag::Number => !word.class.has(CLOSED) || modifies,
                 Tag::Gerund | Tag::Past => end == start && (next_nominal || word.tag == Tag::Gerund),

@@ -274,6 +274,7 @@ pub(super) fn candidate_features(
     let previous = (start > 0 && joined(start)).then(|| words[start - 1]);
     let next = (end < words.len() && joined(end)).then(|| words[end]);
     let flag = |holds: bool| f32::from(u8::from(holds));
+    let adposition = if text.grammar().postpositions { next } else { previous };
     let prev_is = |class: Class| flag(previous.is_some_and(|w| w.class.has(class)));
     let next_is = |class: Class| flag(next.is_some_and(|w| w.class.has(class)));
 
@@ -298,7 +299,7 @@ pub(super) fn candidate_features(
     let relative = next.is_some_and(|w| {
         w.class.has(Class::WH.or(Class::FAR)) || w.class.has(Class::FIRST.or(Class::SECOND)) && head.is_some()
     });
-    let preposition = next.is_some_and(|w| w.class.has(Class::PREPOSITION));
+    let preposition = !text.grammar().postpositions && next.is_some_and(|w| w.class.has(Class::PREPOSITION));
     let modified = (definite && preposition).then(|| complement(text, end)).flatten();
     let modifier_known = modified.is_some_and(|at| scene.knows(at));
     let idiom = (start.saturating_sub(6)..end)
@@ -317,7 +318,7 @@ pub(super) fn candidate_features(
         flag(first.sentence > 0),
         start as f32 / words.len() as f32,
         flag(previous.is_some_and(|w| matches!(w.tag, Tag::Verb | Tag::Past | Tag::Gerund))),
-        prev_is(Class::PREPOSITION),
+        flag(adposition.is_some_and(|w| w.class.has(Class::PREPOSITION))),
         prev_is(Class::SAYING),
         prev_is(Class::BE),
         prev_is(Class::AUXILIARY),
@@ -410,7 +411,7 @@ pub(super) fn candidate_features(
         flag(scene.context.log.last(Role::Assistant).is_some_and(|turn| turn.question)),
         1.0 / scene.context.log.len().max(1) as f32,
         scene.share_known(range.clone()),
-        flag(words[0].class.has(Class::REQUEST)),
+        flag(text.requests(0)),
         scene.context.similarity_last().max(0.0),
         scene.most_similar.max(0.0),
     ];

@@ -453,7 +453,9 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let context = scene.context;
     let words = context.text.words();
     let first = words[candidate.words.start];
+    let behind = words.get(candidate.words.start + 1).filter(|owner| owner.gap == Gap::JOINED);
     let own = first.class.has(Class::POSSESSIVE_FIRST)
+        || behind.is_some_and(|owner| owner.class.has(Class::POSSESSIVE_FIRST))
         || words[candidate.words.clone()].iter().any(|w| w.class.has(Class::FIRST));
     let question = candidate.head.is_some_and(|head| context.text.role(head).starts_with("question"));
     let role = if own || question && first.class.has(Class::DEFINITE) { Role::User } else { Role::Assistant };

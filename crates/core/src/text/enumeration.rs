@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::fold::digit;
 use super::pack::{Class, Tag};
 use super::words::{Gap, Text};
 
@@ -167,15 +168,16 @@ fn label(text: &str) -> Option<(EnumerationKind, u16, usize)> {
         Some((word, rest))
             if word.chars().all(char::is_alphabetic)
                 && word.len() > 2
-                && rest.starts_with(|c: char| c.is_ascii_alphanumeric()) =>
+                && rest.starts_with(|c: char| c.is_ascii_alphanumeric() || digit(c).is_some()) =>
         {
             (rest, open + word.len() + 1)
         }
         _ => (&text[open..], open),
     };
-    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
-    let (kind, value, len) = if (1..=3).contains(&digits) {
-        (EnumerationKind::Numbered, word[..digits].parse().ok()?, digits)
+    let digits = || word.chars().map_while(|c| digit(c).map(|value| (value, c.len_utf8())));
+    let (kind, value, len) = if (1..=3).contains(&digits().count()) {
+        let value = digits().fold(0, |value, (digit, _)| value * 10 + u16::from(digit));
+        (EnumerationKind::Numbered, value, digits().map(|(_, len)| len).sum())
     } else {
         let letter = word.bytes().next().filter(u8::is_ascii_alphabetic)?;
         (EnumerationKind::Lettered, u16::from(letter.to_ascii_lowercase() - b'a' + 1), 1)
@@ -290,7 +292,7 @@ fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumerat
     let words = text.words();
     let comma = |at: usize| {
         words[at].gap.has(Gap::PAUSE)
-            && source[words[at - 1].end as usize..words[at].start as usize].contains([',', ';', '、', '，'])
+            && source[words[at - 1].end as usize..words[at].start as usize].contains([',', ';', '、', '，', '،', '؛'])
     };
     // The last coordination of the sentence: "… and c".
     let joint =
@@ -388,6 +390,8 @@ mod tests {
         assert_eq!(items("- one\n  - deep\n  - deeper\n- two")[0], ["one\n  - deep\n  - deeper", "two"]);
         assert_eq!(items("**1. Cats** purr\n**2. Dogs** bark")[0], ["Cats** purr", "Dogs** bark"]);
         assert_eq!(items("Option A: tea\nOption B: coffee")[0], ["tea", "coffee"]);
+        assert_eq!(items("१. चाय\n२. कॉफ़ी")[0], ["चाय", "कॉफ़ी"]);
+        assert_eq!(items("(١) شاي\n(٢) قهوة")[0], ["شاي", "قهوة"]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::Text;
 use super::fold::{fold, fold_into};
 
 use crate::embedding::StaticEmbedder;
@@ -288,9 +289,24 @@ struct PackFile {
     /// Endings of superlatives.
     #[serde(default)]
     superlatives: Vec<String>,
-    /// Adjectives and ordinals come after their noun, with an article of their own: "الخيار الثاني".
+    /// Endings as they are before an enclitic, and alone: `"ت>ة"`.
+    #[serde(default)]
+    joints: Vec<String>,
+    /// Adjectives and ordinals come after their noun: "الخيار الثاني".
     #[serde(default)]
     modifiers_after: bool,
+    /// What prepositions are elsewhere comes after its noun: "दुकान में".
+    #[serde(default)]
+    postpositions: bool,
+    /// The verb ends its sentence, so that a request does too.
+    #[serde(default)]
+    verb_final: bool,
+    /// Question words stand where the answer would, not first.
+    #[serde(default)]
+    wh_in_place: bool,
+    /// The language has no definite article, so that a bare noun phrase may be definite.
+    #[serde(default)]
+    no_article: bool,
     /// Suffixes that tell a tag: `"ly>R"`.
     #[serde(default)]
     suffixes: Vec<String>,
@@ -314,6 +330,7 @@ pub struct Pack {
     enclitics: Vec<(Box<str>, usize)>,
     /// Words as they are known when split off behind another.
     attached: FxHashMap<Box<str>, Entry>,
+    joints: Vec<(Box<str>, Box<str>)>,
     roles: Vec<Box<str>>,
     grammar: Arc<Grammar>,
     suffixes: Vec<(Box<str>, Tag)>,
@@ -328,6 +345,16 @@ pub struct Grammar {
     superlatives: Vec<Box<str>>,
     /// Adjectives and ordinals come after their noun.
     pub modifiers_after: bool,
+    /// What prepositions are elsewhere comes after its noun.
+    pub postpositions: bool,
+    /// The verb ends its sentence.
+    pub verb_final: bool,
+    /// Question words stand where the answer would.
+    pub wh_in_place: bool,
+    /// There is no definite article.
+    pub no_article: bool,
+    /// The definite article is written as one with its noun, and once more with every adjective.
+    pub attached_article: bool,
 }
 
 impl Grammar {
@@ -393,7 +420,7 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("zh"),
     pack!("ja"),
     pack!("ko"),
-    pack!("hi"),
+    pack!("hi" with tags),
     pack!("ar"),
     pack!("ru"),
     pack!("tr"),
@@ -468,6 +495,7 @@ impl Pack {
         pack.clitics = file.clitics.into_iter().map(Into::into).collect();
         pack.proclitics = longest_first(file.proclitics);
         pack.enclitics = longest_first(file.enclitics);
+        pack.joints = pairs(&file.joints).collect();
         // Words of one piece first: they say where the others are split.
         known.sort_by_key(|(word, ..)| pieces(word).len());
         for (word, class, value) in known {
@@ -483,11 +511,17 @@ impl Pack {
                 pack.entry_mut(&word).role = at as u16 + 1;
             }
         }
+        for known in pack.compounds.values_mut() {
+            known.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
+        }
+        let mut text = Text::default();
         for (key, phrases) in file.phrases {
             let kind: PhraseKind =
                 serde_json::from_value(key.clone().into()).map_err(|_| bad(format!("phrase kind {key}")))?;
             for phrase in phrases {
-                let mut words = pack.parts(&phrase).into_iter();
+                // Read as a turn is, so that it falls into the same words; "that 's" is written apart for the eye.
+                text.read(&phrase.replace(" '", "'"), &pack);
+                let mut words = (0..text.words().len()).map(|at| Box::from(text.folded(at)));
                 let first = words.next().ok_or_else(|| bad("empty phrase".into()))?;
                 pack.phrases.entry(first).or_default().push((kind, words.collect()));
             }
@@ -495,15 +529,18 @@ impl Pack {
         for phrases in pack.phrases.values_mut() {
             phrases.sort_by_key(|(kind, rest)| (std::cmp::Reverse(rest.len()), *kind as u8));
         }
-        for known in pack.compounds.values_mut() {
-            known.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
-        }
         pack.exemplars = file.exemplars.into_iter().map(Into::into).collect();
         pack.stems = pairs(&file.stems).collect();
         pack.grammar = Arc::new(Grammar {
             plurals: pairs(&file.plurals).map(|(ending, number)| (ending, &*number == "p")).collect(),
             superlatives: file.superlatives.into_iter().map(Into::into).collect(),
             modifiers_after: file.modifiers_after,
+            postpositions: file.postpositions,
+            verb_final: file.verb_final,
+            wh_in_place: file.wh_in_place,
+            no_article: file.no_article,
+            attached_article: pack.proclitics.iter().any(|(clitic, _)| pack.entry(clitic).class.has(Class::DEFINITE))
+                && file.modifiers_after,
         });
         pack.suffixes = pairs(&file.suffixes).filter_map(|(suffix, tag)| Some((suffix, tag_of(&tag)?))).collect();
         Ok(pack)
@@ -527,7 +564,7 @@ impl Pack {
         &mut known[at].1
     }
 
-    /// The words that [`super::Text::read`] makes of a phrase of the pack.
+    /// The words that several known as one fall into.
     fn parts(&self, phrase: &str) -> Vec<Box<str>> {
         let mut parts = Vec::new();
         for piece in phrase.split(' ').flat_map(pieces) {
@@ -731,12 +768,19 @@ impl Pack {
         self.proclitics.iter().find(splits).filter(|_| !self.words.contains_key(word)).map(|(clitic, _)| clitic.len())
     }
 
-    /// Byte length of the enclitic that a word ends with; what is left may have an accent that it has not alone.
+    /// Byte length of the enclitic that a word ends with; what is left may have an accent or an ending that it has not
+    /// alone.
     fn enclitic(&self, word: &str) -> Option<usize> {
+        let alone = |rest: &str| {
+            self.joints.iter().any(|(joined, alone)| {
+                rest.strip_suffix(&**joined).is_some_and(|stem| self.words.contains_key(&*format!("{stem}{alone}")))
+            })
+        };
         let stands = |rest: &str, least: usize| {
             self.words.contains_key(rest)
                 || least > 0 && rest.chars().nth(least - 1).is_some()
                 || !rest.is_ascii() && self.words.contains_key(&*without_accents(rest))
+                || alone(rest)
                 || self.enclitic(rest).is_some()
         };
         let splits = |(clitic, least): &&(Box<str>, usize)| {
@@ -831,7 +875,7 @@ mod tests {
         )
         .unwrap();
         let read = |source: &str| {
-            let mut text = super::super::Text::default();
+            let mut text = Text::default();
             text.read(source, &pack);
             let words = text.words().iter().map(|w| source[w.start as usize..w.end as usize].to_owned());
             words.collect::<Vec<_>>().join("|")
@@ -849,7 +893,7 @@ mod tests {
         ] {
             assert_eq!(read(source), parts);
         }
-        let mut text = super::super::Text::default();
+        let mut text = Text::default();
         text.read("¡Explícamelo otra vez!", &pack);
         assert!(text.words()[1].class.has(Class::IT) && !text.words()[1].class.has(Class::DEFINITE));
         assert!(text.phrase(PhraseKind::Clarify).is_some());

@@ -328,6 +328,33 @@ impl Text {
         self.question
     }
 
+    /// True when the sentence whose first word is `at` opens as a request; in a language whose verb comes last, when it
+    /// ends as one.
+    pub fn requests(&self, at: usize) -> bool {
+        const AFTER: Class = Class::AUXILIARY.or(Class::BE).or(Class::FILLER).or(Class::SECOND);
+        let Some(first) = self.words.get(at) else { return false };
+        first.class.has(Class::REQUEST)
+            || self.grammar.verb_final
+                && self.words[at..]
+                    .iter()
+                    .take_while(|word| word.sentence == first.sentence)
+                    .filter(|word| !word.class.has(AFTER) || word.class.has(Class::REQUEST))
+                    .last()
+                    .is_some_and(|verb| verb.class.has(Class::REQUEST))
+    }
+
+    /// True when the sentence whose first word is `at` opens with a question word; in a language where they stay in place,
+    /// when it has one.
+    pub fn asks(&self, at: usize) -> bool {
+        let Some(first) = self.words.get(at) else { return false };
+        first.class.has(Class::WH)
+            || self.grammar.wh_in_place
+                && self.words[at..]
+                    .iter()
+                    .take_while(|word| word.sentence == first.sentence)
+                    .any(|word| word.class.has(Class::WH))
+    }
+
     /// Folded form of word `at`.
     pub fn folded(&self, at: usize) -> &str {
         let (from, to) = self.words[at].folded;
