@@ -287,7 +287,7 @@ pub fn dependence_features(
     let (text, log) = (input.context.text, input.context.log);
     let words = text.words();
     let form = Form::of(text, log);
-    let first = words.first().copied().unwrap_or_default();
+    let first = words.get(text.opener(0)).copied().unwrap_or_default();
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
     let leading = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 2));
     let any = |class: Class| flag(words.iter().any(|w| w.class.has(class)));
@@ -379,7 +379,7 @@ pub fn intent_features(
     let (text, log) = (input.context.text, input.context.log);
     let words = text.words();
     let form = Form::of(text, log);
-    let first = words.first().copied().unwrap_or_default();
+    let first = words.get(text.opener(0)).copied().unwrap_or_default();
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
     let resolved = |kind: ReferenceType| strongest(references, |r| r.kind == kind);
     let best = strongest(references, |_| true);

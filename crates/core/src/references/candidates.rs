@@ -466,7 +466,7 @@ fn pronoun(text: &Text, at: usize) -> Option<Candidate> {
             return None;
         }
         Shape::One
-    } else if word.class.has(Class::OTHER) && text.role(at) != "else" {
+    } else if word.class.has(Class::OTHER) && text.role(at) != "else" && !follows_noun(text, at) {
         Shape::One
     } else {
         return None;
@@ -475,6 +475,15 @@ fn pronoun(text: &Text, at: usize) -> Option<Candidate> {
         return None;
     }
     Some(Candidate { words: at..at + 1, head: None, shape, selector: None })
+}
+
+/// "سؤال آخر" is "another question": the word belongs to the noun before it.
+fn follows_noun(text: &Text, at: usize) -> bool {
+    let words = text.words();
+    text.grammar().modifiers_after
+        && at > 0
+        && words[at - 1].tag == Tag::Noun
+        && !words[at].gap.has(Gap::STOP.or(Gap::PAUSE))
 }
 
 /// "that's all", "that is it", "got it": said in dialogues about nothing in particular.

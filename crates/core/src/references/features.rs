@@ -271,7 +271,9 @@ pub(super) fn candidate_features(
     let (start, end) = (range.start, range.end);
     let first = words[start];
     let joined = |at: usize| !words[at].gap.has(Gap::STOP);
-    let previous = (start > 0 && joined(start)).then(|| words[start - 1]);
+    // What comes before an attached pronoun comes before the word that carries it: "سعره" is "its price".
+    let outer = start - usize::from(start > 0 && first.gap == Gap::JOINED && first.class.has(Class::POSSESSIVE_THIRD));
+    let previous = (outer > 0 && joined(outer)).then(|| words[outer - 1]);
     let next = (end < words.len() && joined(end)).then(|| words[end]);
     let flag = |holds: bool| f32::from(u8::from(holds));
     let adposition = if text.grammar().postpositions { next } else { previous };
@@ -281,7 +283,7 @@ pub(super) fn candidate_features(
     let head_word = head.map(|at| words[at]);
     let last_word = words[end - 1];
     let head_is = |class: Class| head_word.is_some_and(|w| w.class.has(class));
-    let before = Before::read(text, start, head_word);
+    let before = Before::read(text, outer, head_word);
     let chain = Chain::read(candidate, earlier, scene);
     let found = Known::read(candidate, scene);
     let mention = found.mention;
@@ -312,7 +314,7 @@ pub(super) fn candidate_features(
     let mut features = [0.0; CANDIDATE_FEATURES.len()];
     features[Shape::ALL.iter().position(|s| s == shape).unwrap_or(0)] = 1.0;
     let rest = [
-        flag(first.opens()),
+        flag(words[outer].opens()),
         flag(end == words.len()),
         (words.len() as f32).ln() / 4.0,
         flag(first.sentence > 0),

@@ -125,6 +125,12 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
             if text.role(start).starts_with('l') { Selector::FromEnd(1) } else { Selector::At(vec![1]) },
         ));
     }
+    if let Some((words, selector)) = Some(start)
+        .filter(|start| *start > at && first.class.has(Class::LABEL))
+        .and_then(|at| labelled(source, text, at))
+    {
+        return Some((at..words.end, selector));
+    }
     if let Some(found) = after_noun(text, at, start) {
         return Some(found);
     }

@@ -101,6 +101,9 @@ pub fn resolve_references(context: &Context<'_>) -> Vec<Reference> {
     for (at, candidate) in candidates.iter().enumerate() {
         let probability = points_out(candidate, &candidates[..at], &scene);
         let doubtful = unheard_of(candidate, context)
+            || context.text.grammar().generic_article
+                && matches!(candidate.shape, Shape::Definite | Shape::DefiniteBare)
+                && !names_output(candidate, context)
             || candidate.shape == Shape::It && pleonastic(context.text, candidate.words.start);
         let threshold = if names_output(candidate, context) { NAMED } else { detection_threshold(candidate.shape) };
         if probability < threshold

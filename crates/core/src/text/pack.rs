@@ -304,6 +304,9 @@ struct PackFile {
     /// Question words stand where the answer would, not first.
     #[serde(default)]
     wh_in_place: bool,
+    /// Things in general take the definite article, so that a phrase is not known to be definite by it.
+    #[serde(default)]
+    generic_article: bool,
     /// The language has no definite article, so that a bare noun phrase may be definite.
     #[serde(default)]
     no_article: bool,
@@ -351,6 +354,8 @@ pub struct Grammar {
     pub verb_final: bool,
     /// Question words stand where the answer would.
     pub wh_in_place: bool,
+    /// Things in general take the definite article: "la vida", "الحياة".
+    pub generic_article: bool,
     /// There is no definite article.
     pub no_article: bool,
     /// The definite article is written as one with its noun, and once more with every adjective.
@@ -421,7 +426,7 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("ja"),
     pack!("ko"),
     pack!("hi" with tags),
-    pack!("ar"),
+    pack!("ar" with tags),
     pack!("ru"),
     pack!("tr"),
 ];
@@ -538,6 +543,7 @@ impl Pack {
             postpositions: file.postpositions,
             verb_final: file.verb_final,
             wh_in_place: file.wh_in_place,
+            generic_article: file.generic_article,
             no_article: file.no_article,
             attached_article: pack.proclitics.iter().any(|(clitic, _)| pack.entry(clitic).class.has(Class::DEFINITE))
                 && file.modifiers_after,
@@ -737,8 +743,12 @@ impl Pack {
         } else if !(self.proclitics.is_empty() && self.enclitics.is_empty()) {
             let mut from = 0;
             while let Some(len) = self.proclitic(&folded[from..]).filter(|_| cuts.len < Cuts::MOST / 2) {
+                let article = self.entry(&folded[from..from + len]).class.has(Class::DEFINITE);
                 from += len;
                 cuts.push(from);
+                if article {
+                    break;
+                }
             }
             cuts.before = cuts.len;
             let mut to = folded.len();
@@ -756,14 +766,15 @@ impl Pack {
 
     /// Byte length of the proclitic that a word begins with.
     fn proclitic(&self, word: &str) -> Option<usize> {
-        let stands = |rest: &str, least: usize| {
+        // Nothing comes between an article and its word.
+        let stands = |clitic: &str, rest: &str, least: usize| {
             self.words.contains_key(rest)
                 || least > 0 && rest.chars().nth(least - 1).is_some()
-                || self.proclitic(rest).is_some()
+                || !self.entry(clitic).class.has(Class::DEFINITE) && self.proclitic(rest).is_some()
                 || self.enclitic(rest).is_some()
         };
         let splits = |(clitic, least): &&(Box<str>, usize)| {
-            word.strip_prefix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(rest, *least))
+            word.strip_prefix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(clitic, rest, *least))
         };
         self.proclitics.iter().find(splits).filter(|_| !self.words.contains_key(word)).map(|(clitic, _)| clitic.len())
     }

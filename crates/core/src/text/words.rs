@@ -328,10 +328,18 @@ impl Text {
         self.question
     }
 
+    /// The word that a sentence opens with, from its first: a conjunction written as one with the next word says little
+    /// ("وكيف" is "how").
+    pub fn opener(&self, at: usize) -> usize {
+        let attached = self.words.get(at + 1).is_some_and(|next| next.gap == Gap::JOINED);
+        at + usize::from(attached && self.words[at].class.has(Class::CONJUNCTION))
+    }
+
     /// True when the sentence whose first word is `at` opens as a request; in a language whose verb comes last, when it
     /// ends as one.
     pub fn requests(&self, at: usize) -> bool {
         const AFTER: Class = Class::AUXILIARY.or(Class::BE).or(Class::FILLER).or(Class::SECOND);
+        let at = self.opener(at);
         let Some(first) = self.words.get(at) else { return false };
         first.class.has(Class::REQUEST)
             || self.grammar.verb_final
@@ -346,6 +354,7 @@ impl Text {
     /// True when the sentence whose first word is `at` opens with a question word; in a language where they stay in place,
     /// when it has one.
     pub fn asks(&self, at: usize) -> bool {
+        let at = self.opener(at);
         let Some(first) = self.words.get(at) else { return false };
         first.class.has(Class::WH)
             || self.grammar.wh_in_place
