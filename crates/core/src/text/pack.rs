@@ -384,13 +384,15 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    const MOST: usize = 6;
+    /// On each side of the word that carries them.
+    const EACH: usize = 3;
+    const MOST: usize = 2 * Self::EACH;
+    /// No longer word is looked into, in bytes.
+    const LONGEST: usize = 96;
 
     fn push(&mut self, at: usize) {
-        if self.len < Self::MOST {
-            self.at[self.len] = at;
-            self.len += 1;
-        }
+        self.at[self.len] = at;
+        self.len += 1;
     }
 
     /// The places.
@@ -740,9 +742,9 @@ impl Pack {
         let clitic = self.clitic(folded);
         if clitic > 0 {
             cuts.push(folded.len() - clitic);
-        } else if !(self.proclitics.is_empty() && self.enclitics.is_empty()) {
+        } else if !(self.proclitics.is_empty() && self.enclitics.is_empty()) && folded.len() <= Cuts::LONGEST {
             let mut from = 0;
-            while let Some(len) = self.proclitic(&folded[from..]).filter(|_| cuts.len < Cuts::MOST / 2) {
+            while let Some(len) = self.proclitic(&folded[from..], Cuts::EACH - cuts.len) {
                 let article = self.entry(&folded[from..from + len]).class.has(Class::DEFINITE);
                 from += len;
                 cuts.push(from);
@@ -752,9 +754,9 @@ impl Pack {
             }
             cuts.before = cuts.len;
             let mut to = folded.len();
-            let mut ends = [0; Cuts::MOST / 2];
+            let mut ends = [0; Cuts::EACH];
             let mut count = 0;
-            while let Some(len) = self.enclitic(&folded[from..to]).filter(|_| count < ends.len()) {
+            while let Some(len) = self.enclitic(&folded[from..to], Cuts::EACH - count) {
                 to -= len;
                 ends[count] = to;
                 count += 1;
@@ -764,24 +766,30 @@ impl Pack {
         cuts
     }
 
-    /// Byte length of the proclitic that a word begins with.
-    fn proclitic(&self, word: &str) -> Option<usize> {
+    /// Byte length of the proclitic that a word begins with, if at most `most` clitics are on that side.
+    fn proclitic(&self, word: &str, most: usize) -> Option<usize> {
+        if most == 0 || self.words.contains_key(word) {
+            return None;
+        }
         // Nothing comes between an article and its word.
         let stands = |clitic: &str, rest: &str, least: usize| {
             self.words.contains_key(rest)
                 || least > 0 && rest.chars().nth(least - 1).is_some()
-                || !self.entry(clitic).class.has(Class::DEFINITE) && self.proclitic(rest).is_some()
-                || self.enclitic(rest).is_some()
+                || !self.entry(clitic).class.has(Class::DEFINITE) && self.proclitic(rest, most - 1).is_some()
+                || self.enclitic(rest, Cuts::EACH).is_some()
         };
         let splits = |(clitic, least): &&(Box<str>, usize)| {
             word.strip_prefix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(clitic, rest, *least))
         };
-        self.proclitics.iter().find(splits).filter(|_| !self.words.contains_key(word)).map(|(clitic, _)| clitic.len())
+        self.proclitics.iter().find(splits).map(|(clitic, _)| clitic.len())
     }
 
-    /// Byte length of the enclitic that a word ends with; what is left may have an accent or an ending that it has not
-    /// alone.
-    fn enclitic(&self, word: &str) -> Option<usize> {
+    /// Byte length of the enclitic that a word ends with, if at most `most` are; what is left may have an accent or an
+    /// ending that it has not alone.
+    fn enclitic(&self, word: &str, most: usize) -> Option<usize> {
+        if most == 0 || self.words.contains_key(word) {
+            return None;
+        }
         let alone = |rest: &str| {
             self.joints.iter().any(|(joined, alone)| {
                 rest.strip_suffix(&**joined).is_some_and(|stem| self.words.contains_key(&*format!("{stem}{alone}")))
@@ -792,12 +800,12 @@ impl Pack {
                 || least > 0 && rest.chars().nth(least - 1).is_some()
                 || !rest.is_ascii() && self.words.contains_key(&*without_accents(rest))
                 || alone(rest)
-                || self.enclitic(rest).is_some()
+                || self.enclitic(rest, most - 1).is_some()
         };
         let splits = |(clitic, least): &&(Box<str>, usize)| {
             word.strip_suffix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(rest, *least))
         };
-        self.enclitics.iter().find(splits).filter(|_| !self.words.contains_key(word)).map(|(clitic, _)| clitic.len())
+        self.enclitics.iter().find(splits).map(|(clitic, _)| clitic.len())
     }
 
     /// What is known of a folded word that was split off behind another.
@@ -901,6 +909,7 @@ mod tests {
             ("والي", "والي"),
             ("ورد", "ورد"),
             ("الورد", "ال|ورد"),
+            ("ككككككككككككككك", "ككككككككككككككك"),
         ] {
             assert_eq!(read(source), parts);
         }

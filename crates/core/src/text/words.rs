@@ -417,13 +417,21 @@ fn term((prefix, ending): (&str, &str)) -> u32 {
 
 /// Where in `word` the part ends that folds to `folded`, marks that fold to nothing with it.
 fn place(word: &str, folded: &str) -> Option<usize> {
-    let mut prefix = String::with_capacity(folded.len());
-    let folds = |at: &usize| {
-        prefix.clear();
-        fold_into(&word[..*at], &mut prefix);
-        prefix == folded
-    };
-    word.char_indices().map(|(at, _)| at).chain([word.len()]).skip(1).filter(folds).last()
+    let mut rest = folded;
+    let mut piece = String::new();
+    let mut end = None;
+    for (at, c) in word.char_indices() {
+        piece.clear();
+        fold_into(&word[at..at + c.len_utf8()], &mut piece);
+        match rest.strip_prefix(&*piece) {
+            Some(left) => rest = left,
+            None => break,
+        }
+        if rest.is_empty() {
+            end = Some(at + c.len_utf8());
+        }
+    }
+    end
 }
 
 fn gap(between: &str, first: bool) -> Gap {
