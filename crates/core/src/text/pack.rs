@@ -699,23 +699,28 @@ impl Pack {
         }
     }
 
-    /// Share of the first words of `text` that the pack has anything to say about; a word known in parts counts. Cost:
-    /// the look-ups, and no more than it takes to tell that the share is not small.
+    /// Share of the first words of `text` that the pack has anything to say about; a word known in parts counts, a name
+    /// or number only when there is nothing else. Cost: the look-ups, and no more than it takes to tell that the share is
+    /// not small.
     fn known(&self, text: &str) -> f32 {
         const LOOKED_AT: usize = 24;
-        let (mut known, mut all) = (0u8, 0u8);
+        let (mut plain, mut names) = ((0u8, 0u8), (0u8, 0u8));
         let mut folded = String::new();
         for word in text.unicode_words().take(LOOKED_AT) {
             folded.clear();
             fold_into(word, &mut folded);
-            all += 1;
             let whole = self.words.contains_key(&*folded) || self.compounds.contains_key(&*folded);
-            known += u8::from(whole || !self.cuts(&folded).places().is_empty());
-            if known > 6 && known * 2 > all {
+            let known = whole || !self.cuts(&folded).places().is_empty();
+            let name = word.starts_with(|c: char| c.is_uppercase() || c.is_numeric());
+            let (some, all) = if name { &mut names } else { &mut plain };
+            *some += u8::from(known);
+            *all += 1;
+            if plain.0 > 6 && plain.0 * 2 > plain.1 {
                 break;
             }
         }
-        f32::from(known) / f32::from(all.max(1))
+        let (some, all) = if plain.1 > 0 { plain } else { names };
+        f32::from(some) / f32::from(all.max(1))
     }
 
     /// The stem of a folded word, for comparison across plural and singular: a prefix, or the prefix and a replacement.
@@ -925,6 +930,9 @@ mod tests {
             ("Could you please tell me more about the second one?", "en"),
             ("tell me more", "en"),
             ("etcd port 2379", "en"),
+            ("Julian Hester and 708-340-0190", "en"),
+            ("There are various certificates: 1. Certified Advocate Cloud 2. Certified Technical Advocate Cloud", "en"),
+            ("WHERE IS THE RESULT?", "en"),
             ("👍", "en"),
             ("Voisitko kertoa minulle lisää tuosta toisesta vaihtoehdosta, kiitos?", "und"),
             ("ช่วยอธิบายตัวเลือกที่สองให้ละเอียดกว่านี้ได้ไหม", "und"),
