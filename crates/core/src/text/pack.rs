@@ -329,6 +329,8 @@ pub struct Pack {
     phrases: FxHashMap<Box<str>, Vec<(PhraseKind, Box<[Box<str>]>)>>,
     stems: Vec<(Box<str>, Box<str>)>,
     clitics: Vec<Box<str>>,
+    /// Every clitic has an apostrophe.
+    apostrophes: bool,
     proclitics: Vec<(Box<str>, usize)>,
     enclitics: Vec<(Box<str>, usize)>,
     /// Words as they are known when split off behind another.
@@ -345,6 +347,8 @@ pub struct Pack {
 pub struct Grammar {
     /// Endings of nouns, and whether they make a plural.
     plurals: Vec<(Box<str>, bool)>,
+    /// Bytes that these endings end with: most words end with none of them.
+    plural_last: Vec<u8>,
     superlatives: Vec<Box<str>>,
     /// Adjectives and ordinals come after their noun.
     pub modifiers_after: bool,
@@ -365,7 +369,9 @@ pub struct Grammar {
 impl Grammar {
     /// True for a noun in the plural, by its form.
     pub fn is_plural(&self, folded: &str) -> bool {
-        folded.len() > 3 && self.plurals.iter().find(|(ending, _)| folded.ends_with(&**ending)).is_some_and(|(_, p)| *p)
+        folded.len() > 3
+            && folded.bytes().last().is_some_and(|last| self.plural_last.contains(&last))
+            && self.plurals.iter().find(|(ending, _)| folded.ends_with(&**ending)).is_some_and(|(_, p)| *p)
     }
 
     /// True for a superlative, by its form.
@@ -499,6 +505,7 @@ impl Pack {
             clitics.sort_by_key(|(clitic, _)| std::cmp::Reverse(clitic.len()));
             clitics
         };
+        pack.apostrophes = file.clitics.iter().all(|clitic| clitic.contains('\''));
         pack.clitics = file.clitics.into_iter().map(Into::into).collect();
         pack.proclitics = longest_first(file.proclitics);
         pack.enclitics = longest_first(file.enclitics);
@@ -539,6 +546,7 @@ impl Pack {
         pack.exemplars = file.exemplars.into_iter().map(Into::into).collect();
         pack.stems = pairs(&file.stems).collect();
         pack.grammar = Arc::new(Grammar {
+            plural_last: pairs(&file.plurals).filter_map(|(ending, _)| ending.bytes().last()).collect(),
             plurals: pairs(&file.plurals).map(|(ending, number)| (ending, &*number == "p")).collect(),
             superlatives: file.superlatives.into_iter().map(Into::into).collect(),
             modifiers_after: file.modifiers_after,
@@ -578,7 +586,7 @@ impl Pack {
         for piece in phrase.split(' ').flat_map(pieces) {
             let piece = fold(&piece);
             let mut from = 0;
-            for cut in self.cuts(&piece).places().iter().chain([&piece.len()]) {
+            for cut in self.cuts(&piece).iter().flat_map(Cuts::places).chain([&piece.len()]) {
                 parts.push(piece[from..*cut].into());
                 from = *cut;
             }
@@ -710,7 +718,7 @@ impl Pack {
             folded.clear();
             fold_into(word, &mut folded);
             let whole = self.words.contains_key(&*folded) || self.compounds.contains_key(&*folded);
-            let known = whole || !self.cuts(&folded).places().is_empty();
+            let known = whole || self.cuts(&folded).is_some();
             let name = word.starts_with(|c: char| c.is_uppercase() || c.is_numeric());
             let (some, all) = if name { &mut names } else { &mut plain };
             *some += u8::from(known);
@@ -734,20 +742,27 @@ impl Pack {
 
     /// Byte length of the clitic `folded` ends with, 0 for none.
     pub fn clitic(&self, folded: &str) -> usize {
+        if self.apostrophes && !folded.as_bytes().contains(&b'\'') {
+            return 0;
+        }
         self.clitics
             .iter()
             .find(|clitic| folded.len() > clitic.len() && folded.ends_with(&***clitic))
             .map_or(0, |clitic| clitic.len())
     }
 
-    /// Where a folded word falls into the words that are written together in it. Cost: one comparison a clitic; nothing
-    /// but the first list in a pack without the others.
-    pub fn cuts(&self, folded: &str) -> Cuts {
-        let mut cuts = Cuts::default();
+    /// Where a folded word falls into the words that are written together in it, if it does. Cost: one comparison a
+    /// clitic; nothing but a look for an apostrophe in English.
+    pub fn cuts(&self, folded: &str) -> Option<Cuts> {
         let clitic = self.clitic(folded);
+        let attaches = !(self.proclitics.is_empty() && self.enclitics.is_empty());
+        if clitic == 0 && (!attaches || folded.len() > Cuts::LONGEST) {
+            return None;
+        }
+        let mut cuts = Cuts::default();
         if clitic > 0 {
             cuts.push(folded.len() - clitic);
-        } else if !(self.proclitics.is_empty() && self.enclitics.is_empty()) && folded.len() <= Cuts::LONGEST {
+        } else {
             let mut from = 0;
             while let Some(len) = self.proclitic(&folded[from..], Cuts::EACH - cuts.len) {
                 let article = self.entry(&folded[from..from + len]).class.has(Class::DEFINITE);
@@ -768,7 +783,7 @@ impl Pack {
             }
             ends[..count].iter().rev().for_each(|end| cuts.push(*end));
         }
-        cuts
+        (cuts.len > 0).then_some(cuts)
     }
 
     /// Byte length of the proclitic that a word begins with, if at most `most` clitics are on that side.

@@ -147,29 +147,22 @@ impl Text {
         let from = self.folded.len();
         fold_into(word, &mut self.folded);
         let to = self.folded.len();
-        let cuts = pack.cuts(&self.folded[from..to]);
+        let Some(cuts) = pack.cuts(&self.folded[from..to]) else {
+            let entry = pack.entry(&self.folded[from..to]);
+            return self.word((start, start + word.len()), (from, to), gap, sentence, pack, entry, word);
+        };
         let (mut part, mut written, mut before) = (from, 0, gap);
-        for (at, cut) in cuts.places().iter().enumerate() {
+        for (at, end) in cuts.places().iter().map(|cut| from + cut).chain([to]).enumerate() {
             // A word whose parts cannot be told apart in what was written stays whole.
-            let Some(place) = place(word, &self.folded[from..from + cut]) else { continue };
-            let entry = pack.entry(&self.folded[part..from + cut]);
-            let entry = if at <= cuts.before { entry } else { pack.attached(&self.folded[part..from + cut]) };
-            self.word(
-                (start + written, start + place),
-                (part, from + cut),
-                before,
-                sentence,
-                pack,
-                entry,
-                &word[written..],
-            );
-            (part, written, before) = (from + cut, place, Gap::JOINED);
+            let until = if end == to { Some(word.len()) } else { place(word, &self.folded[from..end]) };
+            let Some(until) = until else { continue };
+            let behind = at > cuts.before && part > from;
+            let folded = &self.folded[part..end];
+            let entry = if behind { pack.attached(folded) } else { pack.entry(folded) };
+            let original = if behind { "" } else { &word[written..] };
+            self.word((start + written, start + until), (part, end), before, sentence, pack, entry, original);
+            (part, written, before) = (end, until, Gap::JOINED);
         }
-        let last = &self.folded[part..to];
-        let behind = cuts.places().len() > cuts.before && part > from;
-        let entry = if behind { pack.attached(last) } else { pack.entry(last) };
-        let original = if behind { "" } else { &word[written..] };
-        self.word((start + written, start + word.len()), (part, to), before, sentence, pack, entry, original);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one word")]
