@@ -230,7 +230,8 @@ fn turn(text: &Text, at: usize) -> Option<Candidate> {
     let words = text.words();
     if let Some(phrase) = text.phrase_at(at, PhraseKind::Said) {
         let start = at - usize::from(at > 0 && words[at - 1].class.has(Class::WH) && !words[at].gap.has(Gap::STOP));
-        return Some(Candidate { words: start..phrase.words.end, head: None, shape: Shape::Turn, selector: None });
+        let selector = selector(text, phrase.words.clone()).filter(|selector| matches!(selector, Selector::At(_)));
+        return Some(Candidate { words: start..phrase.words.end, head: None, shape: Shape::Turn, selector });
     }
     let word = words[at];
     if word.class.has(Class::SPEECH) && owned(text, at) {
