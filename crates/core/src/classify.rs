@@ -1,5 +1,6 @@
 //! Per-turn classification in the `default` profile (SPEC-028 §5): detect, resolve, file, then decide (G-16).
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::blend::Blend;
@@ -211,7 +212,7 @@ impl Form {
             pair[0].class.has(Class::BE.or(Class::AUXILIARY)) && pair[1].class.has(Class::NEGATION) && pair[0].opens()
         };
         Self {
-            words: words.len(),
+            words: text.length(),
             finite: words.iter().any(finite),
             answers_question: answer.is_some_and(|turn| turn.question),
             refused: answer.is_some_and(|turn| turn.refusal),
@@ -567,8 +568,10 @@ fn said_outright(text: &Text) -> Option<(Intent, Reason)> {
     /// Words a turn may have around its marker.
     const AROUND: usize = 5;
     let words = text.words();
+    // Where question words stay in place the marker closes the turn: "lsof是什么意思".
+    let placed = |at: &Range<usize>| at.start <= 3 || text.grammar().wh_in_place && at.end + 1 >= words.len();
     let near = |kind: PhraseKind, around: usize| {
-        text.phrases().iter().any(|p| p.kind == kind && p.words.start <= 3 && words.len() <= p.words.len() + around)
+        text.phrases().iter().any(|p| p.kind == kind && placed(&p.words) && text.length() <= p.words.len() + around)
     };
     if near(PhraseKind::Clarify, AROUND) || near(PhraseKind::Rephrase, 2) || near(PhraseKind::ClarifyAlone, 0) {
         Some((Intent::Clarify, Reason::ClarifyAsked))
@@ -668,7 +671,7 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
 #[derive(Clone, Debug)]
 pub struct CandidateInspection {
     /// Byte range in the turn.
-    pub span: std::ops::Range<usize>,
+    pub span: Range<usize>,
     /// What it looks like.
     pub shape: Shape,
     /// Numbers of [`crate::references::CANDIDATE_FEATURES`].

@@ -382,7 +382,7 @@ pub fn thread_features(
         phrase(PhraseKind::Digress),
         phrase(PhraseKind::FollowUp),
         phrase(PhraseKind::Continue),
-        (text.words().len() as f32).ln_1p() / 4.0,
+        (text.length() as f32).ln_1p() / 4.0,
         flag(text.requests(0)),
         flag(first.is_some_and(|w| w.class.has(Class::INTERJECTION))),
         names.min(3) as f32 / 3.0,

@@ -254,6 +254,8 @@ pub enum PhraseKind {
     Refusal,
     /// Asks to make clear only when it is the whole turn ("explain").
     ClarifyAlone,
+    /// Makes a short turn an elliptical follow-up when it closes it ("呢", "는?").
+    Closing,
 }
 
 #[derive(Deserialize)]
@@ -310,6 +312,12 @@ struct PackFile {
     /// The language has no definite article, so that a bare noun phrase may be definite.
     #[serde(default)]
     no_article: bool,
+    /// Relative clauses come before their noun, and "again" before its verb: "你刚才说的方案", "아까 말한 방법".
+    #[serde(default)]
+    clauses_before: bool,
+    /// Endings of a question that needs no mark: "吗", "ですか".
+    #[serde(default)]
+    questions: Vec<String>,
     /// Suffixes that tell a tag: `"ly>R"`.
     #[serde(default)]
     suffixes: Vec<String>,
@@ -362,6 +370,10 @@ pub struct Grammar {
     pub generic_article: bool,
     /// There is no definite article.
     pub no_article: bool,
+    /// Relative clauses come before their noun, and "again" before its verb.
+    pub clauses_before: bool,
+    /// Endings of a question that needs no mark.
+    pub questions: Box<[Box<str>]>,
     /// The definite article is written as one with its noun, and once more with every adjective.
     pub attached_article: bool,
 }
@@ -430,7 +442,7 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("it"),
     pack!("pt"),
     pack!("nl"),
-    pack!("zh"),
+    pack!("zh" with tags),
     pack!("ja"),
     pack!("ko"),
     pack!("hi" with tags),
@@ -489,7 +501,12 @@ impl Pack {
         for line in tags.lines() {
             let (tag, words) = line.split_once(' ').ok_or_else(|| bad(format!("tag line {line}")))?;
             let tag = tag_of(tag).ok_or_else(|| bad(format!("tag {tag}")))?;
-            pack.words.extend(words.split(' ').map(|word| (word.into(), Entry { tag, ..Entry::default() })));
+            for word in words.split(' ') {
+                // A word of ASCII is one piece; the English lexicon is too long to cut each to see.
+                let entry =
+                    if word.is_ascii() { pack.words.entry(word.into()).or_default() } else { pack.entry_mut(word) };
+                entry.tag = tag;
+            }
         }
         let mut known: Vec<(String, Class, i16)> = Vec::new();
         for (key, words) in file.words {
@@ -555,6 +572,8 @@ impl Pack {
             wh_in_place: file.wh_in_place,
             generic_article: file.generic_article,
             no_article: file.no_article,
+            clauses_before: file.clauses_before,
+            questions: file.questions.into_iter().map(Into::into).collect(),
             attached_article: pack.proclitics.iter().any(|(clitic, _)| pack.entry(clitic).class.has(Class::DEFINITE))
                 && file.modifiers_after,
         });

@@ -114,6 +114,10 @@ pub struct Text {
     phrases: Vec<Phrase>,
     sentences: u16,
     question: bool,
+    /// Holds characters of a script without spaces.
+    unspaced: bool,
+    /// Words that are parts of others to a reader.
+    joined: usize,
     grammar: Arc<Grammar>,
 }
 
@@ -123,6 +127,7 @@ impl Text {
         self.folded.clear();
         self.words.clear();
         self.phrases.clear();
+        self.unspaced = false;
         if !Arc::ptr_eq(&self.grammar, pack.grammar()) {
             self.grammar = Arc::clone(pack.grammar());
         }
@@ -137,9 +142,13 @@ impl Text {
             self.push(word, start, gap, sentence, pack);
         }
         self.sentences = if self.words.is_empty() { 0 } else { sentence + 1 };
-        self.question = source[last_end..].contains(['?', '？', '؟']);
         self.compounds(pack);
+        self.joined = self.words.iter().filter(|word| word.gap == Gap::JOINED && word.class == Class::STOP).count();
+        if self.unspaced {
+            self.pair_characters();
+        }
         self.find_phrases(pack);
+        self.question = self.ends_asking(source, last_end);
         self.tag();
     }
 
@@ -177,14 +186,17 @@ impl Text {
         original: &str,
     ) {
         let text = &self.folded[folded.0..folded.1];
-        let Entry { class, mut tag, mut value, .. } = entry;
+        let Entry { mut class, mut value, .. } = entry;
+        let mut tag = likely(entry);
         if text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
             tag = Tag::Number;
             let digits = text.bytes().take_while(u8::is_ascii_digit).count();
             value = text[..digits].parse().unwrap_or(0);
-        } else if !class.is_empty() && tag == Tag::Noun && !class.has(OPEN) {
-            tag = Tag::Function;
+        } else if class.is_empty() && is_lone(text, is_hiragana) {
+            // A piece of an ending.
+            (class, tag) = (Class::STOP, Tag::Function);
         }
+        self.unspaced |= is_lone(text, is_han);
         let term = term(pack.stem(text));
         let role = pack.role(&entry).map_or(folded, |role| {
             let from = self.folded.len();
@@ -211,15 +223,17 @@ impl Text {
         if !pack.has_compounds() {
             return;
         }
-        let mut at = 0;
+        let (mut at, mut kept) = (0, 0);
         while at < self.words.len() {
-            let found = pack
-                .compound(self.folded(at))
-                .iter()
-                .find(|(rest, _)| self.matches(at + 1, rest))
-                .map(|(rest, entry)| (rest.len(), *entry));
+            let found = self.compound(at, pack).filter(|(rest, entry)| {
+                // "でもう一度": a longer word that begins inside comes first; "期限はいつ": no yes in the middle of a clause.
+                let crossed =
+                    || (at + 1..=at + rest).any(|i| self.compound(i, pack).is_some_and(|(more, _)| more > *rest));
+                let inside = self.words[at].gap == Gap::JOINED && is_lone(self.folded(at), is_hiragana);
+                !(inside && entry.class.has(Class::INTERJECTION)) && !(self.unspaced && *rest == 1 && crossed())
+            });
+            let mut word = self.words[at];
             if let Some((rest, entry)) = found {
-                let end = self.words[at + rest];
                 let from = self.folded.len();
                 for part in at..=at + rest {
                     let (start, end) = self.words[part].folded;
@@ -227,20 +241,65 @@ impl Text {
                 }
                 let to = self.folded.len();
                 self.folded.push_str(pack.role(&entry).unwrap_or_default());
-                let word = &mut self.words[at];
-                word.end = end.end;
+                word.end = self.words[at + rest].end;
                 word.folded = (from as u32, to as u32);
                 word.role = if self.folded.len() > to { (to as u32, self.folded.len() as u32) } else { word.folded };
                 (word.class, word.value) = (entry.class, entry.value);
-                word.tag = if entry.class.has(OPEN) { Tag::Noun } else { Tag::Function };
+                word.tag = likely(entry);
                 word.term = term((&self.folded[from..to], ""));
-                self.words.drain(at + 1..=at + rest);
+                at += rest;
             }
-            at += 1;
+            self.words[kept] = word;
+            (at, kept) = (at + 1, kept + 1);
+        }
+        self.words.truncate(kept);
+    }
+
+    /// The longest word of several that begins at word `at`: how many follow the first, and what is known of it.
+    fn compound(&self, at: usize, pack: &Pack) -> Option<(usize, Entry)> {
+        let known = pack.compound(self.folded(at)).iter();
+        known.filter(|(rest, _)| self.matches(at + 1, rest)).map(|(rest, entry)| (rest.len(), *entry)).next()
+    }
+
+    /// Scripts without spaces come in single characters. Two that no word of the pack covers say what a text is about where
+    /// one does not: the term of such a Han character is the pair that it begins, of the last of a run the pair that it ends.
+    fn pair_characters(&mut self) {
+        let lone = |text: &Self, at: usize| {
+            let word = &text.words[at];
+            word.class.is_empty() && word.tag == Tag::Noun && is_lone(text.folded(at), is_han)
+        };
+        let (mut before, mut run) = (false, 0);
+        for at in 0..self.words.len() {
+            let pairs = lone(self, at)
+                && at + 1 < self.words.len()
+                && self.words[at + 1].gap == Gap::JOINED
+                && lone(self, at + 1);
+            if pairs {
+                self.words[at].term = term((self.folded(at), self.folded(at + 1)));
+            } else if before {
+                self.words[at].term = self.words[at - 1].term;
+            }
+            run = if pairs || before { run + 1 } else { 0 };
+            self.joined += usize::from(run > 0 && run % 2 == 0);
+            before = pairs;
         }
     }
 
+    /// A question mark, an ending that asks, or a question word in place and nothing that closes the sentence.
+    fn ends_asking(&self, source: &str, end: usize) -> bool {
+        let (text, after) = source.split_at(end);
+        let in_place = || {
+            let last = self.words.iter().rposition(Word::opens).unwrap_or_default();
+            !after.contains(['.', '!', '。', '！', '।', '…']) && self.asks(last)
+        };
+        after.contains(['?', '？', '؟'])
+            || self.grammar.questions.iter().any(|ending| text.ends_with(&**ending))
+            || self.grammar.wh_in_place && in_place()
+    }
+
     fn find_phrases(&mut self, pack: &Pack) {
+        /// Words of a turn that a closing particle makes a follow-up.
+        const SHORT: usize = 8;
         for at in 0..self.words.len() {
             for (kind, rest) in pack.phrases(self.folded(at)) {
                 let words = at..at + 1 + rest.len();
@@ -251,6 +310,10 @@ impl Text {
                     self.phrases.push(Phrase { kind: *kind, words });
                 }
             }
+        }
+        let closes = |p: &Phrase| p.kind == PhraseKind::Closing && p.words.end == self.words.len();
+        if self.words.len() <= SHORT && self.phrases.iter().any(closes) {
+            self.phrases.insert(0, Phrase { kind: PhraseKind::FollowUp, words: 0..self.words.len() });
         }
     }
 
@@ -314,6 +377,12 @@ impl Text {
     /// Number of sentences.
     pub fn sentences(&self) -> u16 {
         self.sentences
+    }
+
+    /// How many words there are to a reader: particles and endings written as one with a word are none, and two characters
+    /// that no word of the pack covers are one.
+    pub fn length(&self) -> usize {
+        self.words.len() - self.joined
     }
 
     /// True when the turn ends as a question.
@@ -399,6 +468,25 @@ const OPEN: Class = Class::SPEECH
     .or(Class::REQUEST)
     .or(Class::LABEL);
 
+/// The likely part of speech of a word with an entry: a word with a closed class is a function word.
+fn likely(entry: Entry) -> Tag {
+    let closed = !entry.class.is_empty() && entry.tag == Tag::Noun && !entry.class.has(OPEN);
+    if closed { Tag::Function } else { entry.tag }
+}
+
+/// True for a text of one character of a kind.
+fn is_lone(text: &str, kind: fn(char) -> bool) -> bool {
+    !text.is_ascii() && text.chars().next().is_some_and(|c| c.len_utf8() == text.len() && kind(c))
+}
+
+fn is_han(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3134F}')
+}
+
+fn is_hiragana(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{3096}')
+}
+
 /// Hash of a stem given as prefix and replacement ending; the same in every text and on every machine.
 fn term((prefix, ending): (&str, &str)) -> u32 {
     let mut hasher = FxHasher::default();
@@ -467,6 +555,55 @@ mod tests {
         );
         assert_eq!(folded("日本 привет 👍 नमस्ते"), ["日", "本", "привет", "नमस्ते"]);
         assert!(folded("  \u{200b} ").is_empty());
+    }
+
+    #[test]
+    fn scripts_without_spaces() {
+        let read = |locale: &str, source: &str| {
+            let mut text = Text::default();
+            text.read(source, &Pack::of(locale));
+            text
+        };
+        let words = |text: &Text| (0..text.words().len()).map(|at| text.folded(at).to_owned()).collect::<Vec<_>>();
+        assert_eq!(words(&read("zh", "这个方案怎么做")), ["这个", "方案", "怎么", "做"]);
+        // The longer word that begins inside "でも" wins.
+        assert_eq!(words(&read("ja", "駅でもう一度")), ["駅", "で", "もう一度"]);
+        // はい inside a clause is no yes.
+        assert!(!read("ja", "期限はいつ").words().iter().any(|word| word.class.has(Class::INTERJECTION)));
+        // Pairs join across texts, whatever stands around them.
+        let (one, other) = (read("und", "鲈鱼"), read("und", "清蒸鲈鱼"));
+        assert_eq!(one.words()[0].term, other.words()[2].term);
+        assert_eq!(one.words()[1].term, one.words()[0].term);
+        assert_ne!(other.words()[0].term, other.words()[2].term);
+        assert_eq!(one.length(), 1);
+        assert!(!read("und", "食べ").words()[1].is_content());
+    }
+
+    #[test]
+    fn questions_without_a_mark() {
+        let asks = |locale: &str, source: &str| {
+            let mut text = Text::default();
+            text.read(source, &Pack::of(locale));
+            text.is_question()
+        };
+        assert!(
+            asks("zh", "这个贵吗")
+                && asks("zh", "这个怎么做")
+                && asks("ja", "できますか。")
+                && asks("ko", "어떻게 하나요")
+        );
+        assert!(!asks("zh", "不管怎么做都行。") && !asks("zh", "我选第二个") && !asks("en", "I know what"));
+    }
+
+    #[test]
+    fn a_closing_particle_makes_a_follow_up() {
+        let follows = |locale: &str, source: &str| {
+            let mut text = Text::default();
+            text.read(source, &Pack::of(locale));
+            text.phrase(PhraseKind::FollowUp).is_some()
+        };
+        assert!(follows("zh", "押金呢？") && follows("ja", "塩ラーメンは？") && follows("ko", "보증금은?"));
+        assert!(!follows("ja", "塩ラーメンはおいしい"));
     }
 
     #[test]
