@@ -297,7 +297,7 @@ pub(super) fn candidate_features(
     let definite = matches!(shape, Shape::Definite | Shape::DefiniteBare);
     let pronoun = is_pronoun(*shape);
     let plural = head.is_some_and(|at| is_plural(text, at));
-    let of = next.is_some_and(|_| text.role(end) == "of");
+    let of = !text.grammar().clauses_before && next.is_some_and(|_| text.role(end) == "of");
     let relative = next.is_some_and(|w| {
         w.class.has(Class::WH.or(Class::FAR)) || w.class.has(Class::FIRST.or(Class::SECOND)) && head.is_some()
     });
@@ -316,7 +316,7 @@ pub(super) fn candidate_features(
     let rest = [
         flag(words[outer].opens()),
         flag(end == words.len()),
-        (words.len() as f32).ln() / 4.0,
+        (text.length().max(1) as f32).ln() / 4.0,
         flag(first.sentence > 0),
         start as f32 / words.len() as f32,
         flag(previous.is_some_and(|w| matches!(w.tag, Tag::Verb | Tag::Past | Tag::Gerund))),
@@ -378,7 +378,8 @@ pub(super) fn candidate_features(
         flag(range.clone().any(|at| words[at].class.has(Class::SAME.or(Class::OTHER)))),
         flag(
             *shape != Shape::Turn
-                && range.clone().any(|at| at > start && words[at].class.has(Class::FIRST.or(Class::SECOND))),
+                && (range.clone().any(|at| at > start && words[at].class.has(Class::FIRST.or(Class::SECOND)))
+                    || text.phrase_at(start, PhraseKind::Said).is_some()),
         ),
         flag(definite && known),
         flag(definite && (of || relative || preposition)),

@@ -91,12 +91,19 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     if word.tag == Tag::Number && source[..word.start as usize].ends_with('#') && word.value > 0 {
         return Some((at..at + 1, Selector::Label(word.value as u32)));
     }
+    if let Some(label) = label_before(source, text, at) {
+        return Some(label);
+    }
     if let Some(found) = bare_label(source, text, at).or_else(|| numerals(source, text, at)) {
         return Some(found);
     }
     if word.class.has(Class::PAIR) && !coordination(text, at) {
         let end = pair_end(text, at);
         return Some((at..end, Selector::Pair));
+    }
+    let all = words.get(at + 1).is_some_and(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && text.role(at + 1) == "all");
+    if all && word.class.has(Class::CARDINAL) && word.value > 1 {
+        return Some((at..at + 1, Selector::All(word.value as u32)));
     }
     if text.role(at) == "all"
         && let Some(n) =
@@ -139,17 +146,27 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     }
     let bare = !determined && !another;
     let (after, selector) = positions(text, start)?;
+    // "2番目の手順": the genitive joins a position to its noun.
+    let joint = text.grammar().clauses_before && words.get(after).is_some_and(|_| text.role(after) == "of");
+    let after = after + usize::from(joint && phrase_end(text, after + 1) > after + 1);
     let end = phrase_end(text, after);
     let next = words.get(after);
     let noun = (after..end).rev().find(|i| words[*i].tag == Tag::Noun);
+    let end = if text.grammar().clauses_before && noun.is_none() { after } else { end };
     // "first of all", "second world war", "the 5th of May", "the last time"
     let listed =
         noun.is_some_and(|n| words[n].class.has(Class::ITEM.or(Class::ONE).or(Class::TOOL).or(Class::GENERIC)));
     let listed = listed || next.is_some_and(|n| n.class.has(Class::ONE) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)));
     let marked = || next.is_some_and(|n| n.class.has(Class::PREPOSITION) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)));
     let listed = listed || text.grammar().no_article && (noun.is_some() || text.grammar().postpositions && marked());
+    // "第二个": the measure word counts members.
+    let measured = text.grammar().no_article
+        && (after > start + 1
+            || first.class.has(Class::ITEM)
+            || next.is_some_and(|n| n.class.has(Class::ITEM) && !n.gap.has(Gap::STOP.or(Gap::PAUSE))));
+    let listed = listed || measured;
     let proper = (after..end).any(|i| words[i].capital);
-    let of = next.is_some_and(|_| end == after && text.role(after) == "of");
+    let of = !text.grammar().clauses_before && next.is_some_and(|_| end == after && text.role(after) == "of");
     let members = of
         && words
             .get(after + 1)
@@ -314,6 +331,19 @@ fn labelled(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
     let (chosen, end) = series(text, at + 1);
     let selector = if chosen.len() == 1 { Selector::Label(chosen[0]) } else { Selector::At(chosen) };
     Some((at..end, selector))
+}
+
+/// "B案", "④": a letter written as one with what it labels, or the sign of a list that is counted with such signs.
+fn label_before(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
+    let words = text.words();
+    let word = words[at];
+    let written = &source[word.start as usize..word.end as usize];
+    if word.value > 0 && written.starts_with(|c| matches!(c, '①'..='⑳')) {
+        return Some((at..at + 1, Selector::Label(word.value as u32)));
+    }
+    let letter = written.bytes().next().filter(|b| written.len() == 1 && (b'A'..=b'H').contains(b))?;
+    let labels = words.get(at + 1).is_some_and(|w| w.gap == Gap::JOINED && w.class.has(Class::LABEL));
+    labels.then(|| (at..at + 2, Selector::Label(u32::from(letter - b'A' + 1))))
 }
 
 /// "4 and 5", "2, 3 or 6", "one through three" from word `at` on, which is a number: the numbers and where they end.
