@@ -1,5 +1,6 @@
 //! Per-turn classification in the `default` profile (SPEC-028 §5): detect, resolve, file, then decide (G-16).
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::blend::Blend;
@@ -214,7 +215,7 @@ impl Form {
             pair[0].class.has(Class::BE.or(Class::AUXILIARY)) && pair[1].class.has(Class::NEGATION) && pair[0].opens()
         };
         Self {
-            words: words.len(),
+            words: text.length(),
             finite: words.iter().any(finite),
             answers_question: answer.is_some_and(|turn| turn.question),
             refused: answer.is_some_and(|turn| turn.refusal),
@@ -290,7 +291,7 @@ pub fn dependence_features(
     let (text, log) = (input.context.text, input.context.log);
     let words = text.words();
     let form = Form::of(text, log);
-    let first = words.first().copied().unwrap_or_default();
+    let first = words.get(text.opener(0)).copied().unwrap_or_default();
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
     let leading = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 2));
     let any = |class: Class| flag(words.iter().any(|w| w.class.has(class)));
@@ -316,9 +317,9 @@ pub fn dependence_features(
         phrase(PhraseKind::Action),
         flag(first.class.has(Class::CONJUNCTION)),
         flag(first.class.has(Class::INTERJECTION)),
-        flag(first.class.has(Class::WH)),
+        flag(text.asks(0)),
         flag(first.class.has(Class::PREPOSITION)),
-        flag(first.class.has(Class::REQUEST)),
+        flag(text.requests(0)),
         best,
         references.len().min(3) as f32 / 3.0,
         flag(terms.is_empty()),
@@ -332,7 +333,7 @@ pub fn dependence_features(
         any(Class::COMPARE),
         any(Class::FIRST.or(Class::POSSESSIVE_FIRST)),
         flag(log.is_empty()),
-        flag(first.class.has(Class::WH) && terms.len() <= 1),
+        flag(text.asks(0) && terms.len() <= 1),
         f32::from(text.sentences().min(4)) / 4.0,
         strongest(references, |r| r.span.start >= from),
         strongest(references, |r| r.span.start < from),
@@ -341,7 +342,7 @@ pub fn dependence_features(
         flag(form.refused),
         flag(first.class.has(Class::GREETING)),
         content.min(8) as f32 / 8.0,
-        flag(text.is_question() || last.first().is_some_and(|w| w.class.has(Class::REQUEST.or(Class::WH)))),
+        flag(text.is_question() || text.requests(form.last_sentence) || text.asks(form.last_sentence)),
         last.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count().min(3) as f32 / 3.0,
         if content == 0 {
             0.0
@@ -382,7 +383,7 @@ pub fn intent_features(
     let (text, log) = (input.context.text, input.context.log);
     let words = text.words();
     let form = Form::of(text, log);
-    let first = words.first().copied().unwrap_or_default();
+    let first = words.get(text.opener(0)).copied().unwrap_or_default();
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
     let resolved = |kind: ReferenceType| strongest(references, |r| r.kind == kind);
     let best = strongest(references, |_| true);
@@ -425,8 +426,8 @@ pub fn intent_features(
         flag(form.words <= 4),
         flag(form.words > 25),
         flag(first.class.has(Class::INTERJECTION)),
-        flag(first.class.has(Class::REQUEST)),
-        flag(first.class.has(Class::WH)),
+        flag(text.requests(0)),
+        flag(text.asks(0)),
         flag(first.class.has(Class::CONJUNCTION)),
         flag(words.iter().take(3).any(|w| w.class.has(Class::NEGATION)) || !words.is_empty() && text.role(0) == "no"),
         flag(first.class.has(Class::FIRST)),
@@ -461,7 +462,7 @@ pub fn intent_features(
         flag(first.class.has(Class::ADDITIVE)),
         flag(first.class.has(Class::GREETING)),
         last.iter().filter(|w| w.is_content()).count().min(8) as f32 / 8.0,
-        flag(text.is_question() || last.first().is_some_and(|w| w.class.has(Class::REQUEST.or(Class::WH)))),
+        flag(text.is_question() || text.requests(form.last_sentence) || text.asks(form.last_sentence)),
         flag(form.refused) * overlap_user,
         flag(text.is_question()) * in_last,
     ]
@@ -571,8 +572,10 @@ fn said_outright(text: &Text) -> Option<(Intent, Reason)> {
     /// Words a turn may have around its marker.
     const AROUND: usize = 5;
     let words = text.words();
+    // Where question words stay in place the marker closes the turn: "lsof是什么意思".
+    let placed = |at: &Range<usize>| at.start <= 3 || text.grammar().wh_in_place && at.end + 1 >= words.len();
     let near = |kind: PhraseKind, around: usize| {
-        text.phrases().iter().any(|p| p.kind == kind && p.words.start <= 3 && words.len() <= p.words.len() + around)
+        text.phrases().iter().any(|p| p.kind == kind && placed(&p.words) && text.length() <= p.words.len() + around)
     };
     if near(PhraseKind::Clarify, AROUND) || near(PhraseKind::Rephrase, 2) || near(PhraseKind::ClarifyAlone, 0) {
         Some((Intent::Clarify, Reason::ClarifyAsked))
@@ -642,10 +645,10 @@ fn document_request(text: &Text) -> bool {
     let Some(verb) = words.iter().position(|w| w.class.has(Class::WRITE) && (w.tag != Tag::Function)) else {
         return false;
     };
-    words[verb + 1..]
-        .iter()
+    let near = if text.grammar().verb_final { &words[verb.saturating_sub(8)..verb] } else { &words[verb + 1..] };
+    near.iter()
         .take(8)
-        .take_while(|w| w.sentence == words[verb].sentence)
+        .filter(|w| w.sentence == words[verb].sentence)
         .any(|w| w.class.has(Class::DOCUMENT) && !w.class.has(Class::POSSESSIVE_SECOND))
 }
 
@@ -679,7 +682,7 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
 #[derive(Clone, Debug)]
 pub struct CandidateInspection {
     /// Byte range in the turn.
-    pub span: std::ops::Range<usize>,
+    pub span: Range<usize>,
     /// What it looks like.
     pub shape: Shape,
     /// Numbers of [`crate::references::CANDIDATE_FEATURES`].

@@ -24,7 +24,7 @@ use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility
 use crate::select::{self, Selection};
 use crate::similarity;
 use crate::spec;
-use crate::text::{Class, Pack, PhraseKind, Text, entities, enumerations};
+use crate::text::{Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
 use crate::threads::{Decision, Thread, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
@@ -393,9 +393,9 @@ impl Session {
         workspace: &mut Workspace,
     ) -> Result<u32> {
         let tokens = call.counter.count(content)?;
-        let unit = self.vector(content, vector, workspace)?;
-        let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
         let pack = pack_for(&call.options.locale, content);
+        let unit = self.vector(content, vector, &pack, workspace)?;
+        let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
         workspace.text.read(content, &pack);
         let thread = user
             .map(|(_, thread, _)| thread)
@@ -596,7 +596,7 @@ impl Session {
         }
         let pack = pack_for(settings.locale, content);
         workspace.text.read(content, &pack);
-        let embedded = self.vector(content, vector, workspace)?;
+        let embedded = self.vector(content, vector, &pack, workspace)?;
         let source = self.compare(embedded, workspace);
         let speaker = self.speaker(options.name.as_deref());
         let input = self.input(content, &pack, embedded, source, speaker, workspace);
@@ -637,7 +637,7 @@ impl Session {
     pub fn inspect(&self, content: &str, call: Call<'_>, workspace: &mut Workspace) -> Result<Inspection> {
         let pack = pack_for(&call.options.locale, content);
         workspace.text.read(content, &pack);
-        let embedded = self.vector(content, None, workspace)?;
+        let embedded = self.vector(content, None, &pack, workspace)?;
         let source = self.compare(embedded, workspace);
         let input = self.input(content, &pack, embedded, source, 0, workspace);
         Ok(classify::inspect(&input, call.options.thresholds, call.options.half_life))
@@ -667,7 +667,7 @@ impl Session {
         // The buffers are shared by the engine's sessions: what a later step finds there must be of this turn.
         let pack = Pack::of("en");
         workspace.text.read(content, &pack);
-        let embedded = self.vector(content, vector, workspace)?;
+        let embedded = self.vector(content, vector, &pack, workspace)?;
         let source = if self.log.is_empty() { SimilaritySource::None } else { self.compare(embedded, workspace) };
         let raw = if source == SimilaritySource::Embedding { &workspace.similarities } else { &workspace.calibrated };
         let mut best_of = vec![0.0f32; self.threads.all().len()];
@@ -719,7 +719,9 @@ impl Session {
     }
 
     /// The unit vector of a text into the workspace: the host's, else the built-in embedder's; false when there is none.
-    fn vector(&self, content: &str, vector: Option<&[f32]>, workspace: &mut Workspace) -> Result<bool> {
+    /// The built-in table is of English words: of another language's it knows fragments, whose vectors say "similar" of
+    /// any two texts. Those are compared by their words.
+    fn vector(&self, content: &str, vector: Option<&[f32]>, pack: &Pack, workspace: &mut Workspace) -> Result<bool> {
         match (&self.embedding, vector) {
             (Some(spec), Some(vector)) => {
                 workspace.vector = spec.unit(vector)?;
@@ -732,7 +734,8 @@ impl Session {
                 "no vector: the session is lexical",
             )),
             (Some(spec), None) if spec.id == StaticEmbedder::builtin().spec().id => {
-                Ok(StaticEmbedder::builtin().embed(content, &mut workspace.vector).is_some())
+                let known = pack.locale() == StaticEmbedder::LANGUAGE;
+                Ok(known && StaticEmbedder::builtin().embed(content, &mut workspace.vector).is_some())
             }
             _ => Ok(false),
         }
@@ -1345,7 +1348,7 @@ fn read_turn(role: Role, content: &str, text: &Text, named: Option<Vec<String>>,
         lists: enumerations(content, text).into(),
         host_id,
         question: text.is_question(),
-        request: text.words().first().is_some_and(|w| w.class.has(Class::REQUEST)) || text.is_question(),
+        request: text.requests(0) || text.is_question(),
         refusal: role == Role::Assistant && text.phrase(PhraseKind::Refusal).is_some_and(|p| p.words.start < 12),
         embedded: false,
     }

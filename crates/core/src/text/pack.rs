@@ -12,6 +12,7 @@ use serde::Deserialize;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::Text;
 use super::fold::{fold, fold_into};
 
 use crate::embedding::StaticEmbedder;
@@ -253,6 +254,8 @@ pub enum PhraseKind {
     Refusal,
     /// Asks to make clear only when it is the whole turn ("explain").
     ClarifyAlone,
+    /// Makes a short turn an elliptical follow-up when it closes it ("呢", "는?").
+    Closing,
 }
 
 #[derive(Deserialize)]
@@ -288,9 +291,33 @@ struct PackFile {
     /// Endings of superlatives.
     #[serde(default)]
     superlatives: Vec<String>,
-    /// Adjectives and ordinals come after their noun, with an article of their own: "الخيار الثاني".
+    /// Endings as they are before an enclitic, and alone: `"ت>ة"`.
+    #[serde(default)]
+    joints: Vec<String>,
+    /// Adjectives and ordinals come after their noun: "الخيار الثاني".
     #[serde(default)]
     modifiers_after: bool,
+    /// What prepositions are elsewhere comes after its noun: "दुकान में".
+    #[serde(default)]
+    postpositions: bool,
+    /// The verb ends its sentence, so that a request does too.
+    #[serde(default)]
+    verb_final: bool,
+    /// Question words stand where the answer would, not first.
+    #[serde(default)]
+    wh_in_place: bool,
+    /// Things in general take the definite article, so that a phrase is not known to be definite by it.
+    #[serde(default)]
+    generic_article: bool,
+    /// The language has no definite article, so that a bare noun phrase may be definite.
+    #[serde(default)]
+    no_article: bool,
+    /// Relative clauses come before their noun, and "again" before its verb: "你刚才说的方案", "아까 말한 방법".
+    #[serde(default)]
+    clauses_before: bool,
+    /// Endings of a question that needs no mark: "吗", "ですか".
+    #[serde(default)]
+    questions: Vec<String>,
     /// Suffixes that tell a tag: `"ly>R"`.
     #[serde(default)]
     suffixes: Vec<String>,
@@ -310,10 +337,13 @@ pub struct Pack {
     phrases: FxHashMap<Box<str>, Vec<(PhraseKind, Box<[Box<str>]>)>>,
     stems: Vec<(Box<str>, Box<str>)>,
     clitics: Vec<Box<str>>,
+    /// Every clitic has an apostrophe.
+    apostrophes: bool,
     proclitics: Vec<(Box<str>, usize)>,
     enclitics: Vec<(Box<str>, usize)>,
     /// Words as they are known when split off behind another.
     attached: FxHashMap<Box<str>, Entry>,
+    joints: Vec<(Box<str>, Box<str>)>,
     roles: Vec<Box<str>>,
     grammar: Arc<Grammar>,
     suffixes: Vec<(Box<str>, Tag)>,
@@ -325,15 +355,35 @@ pub struct Pack {
 pub struct Grammar {
     /// Endings of nouns, and whether they make a plural.
     plurals: Vec<(Box<str>, bool)>,
+    /// Bytes that these endings end with: most words end with none of them.
+    plural_last: Vec<u8>,
     superlatives: Vec<Box<str>>,
     /// Adjectives and ordinals come after their noun.
     pub modifiers_after: bool,
+    /// What prepositions are elsewhere comes after its noun.
+    pub postpositions: bool,
+    /// The verb ends its sentence.
+    pub verb_final: bool,
+    /// Question words stand where the answer would.
+    pub wh_in_place: bool,
+    /// Things in general take the definite article: "la vida", "الحياة".
+    pub generic_article: bool,
+    /// There is no definite article.
+    pub no_article: bool,
+    /// Relative clauses come before their noun, and "again" before its verb.
+    pub clauses_before: bool,
+    /// Endings of a question that needs no mark.
+    pub questions: Box<[Box<str>]>,
+    /// The definite article is written as one with its noun, and once more with every adjective.
+    pub attached_article: bool,
 }
 
 impl Grammar {
     /// True for a noun in the plural, by its form.
     pub fn is_plural(&self, folded: &str) -> bool {
-        folded.len() > 3 && self.plurals.iter().find(|(ending, _)| folded.ends_with(&**ending)).is_some_and(|(_, p)| *p)
+        folded.len() > 3
+            && folded.bytes().last().is_some_and(|last| self.plural_last.contains(&last))
+            && self.plurals.iter().find(|(ending, _)| folded.ends_with(&**ending)).is_some_and(|(_, p)| *p)
     }
 
     /// True for a superlative, by its form.
@@ -352,13 +402,15 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    const MOST: usize = 6;
+    /// On each side of the word that carries them.
+    const EACH: usize = 3;
+    const MOST: usize = 2 * Self::EACH;
+    /// No longer word is looked into, in bytes.
+    const LONGEST: usize = 96;
 
     fn push(&mut self, at: usize) {
-        if self.len < Self::MOST {
-            self.at[self.len] = at;
-            self.len += 1;
-        }
+        self.at[self.len] = at;
+        self.len += 1;
     }
 
     /// The places.
@@ -390,11 +442,11 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("it"),
     pack!("pt"),
     pack!("nl"),
-    pack!("zh"),
+    pack!("zh" with tags),
     pack!("ja"),
     pack!("ko"),
-    pack!("hi"),
-    pack!("ar"),
+    pack!("hi" with tags),
+    pack!("ar" with tags),
     pack!("ru"),
     pack!("tr"),
 ];
@@ -449,7 +501,12 @@ impl Pack {
         for line in tags.lines() {
             let (tag, words) = line.split_once(' ').ok_or_else(|| bad(format!("tag line {line}")))?;
             let tag = tag_of(tag).ok_or_else(|| bad(format!("tag {tag}")))?;
-            pack.words.extend(words.split(' ').map(|word| (word.into(), Entry { tag, ..Entry::default() })));
+            for word in words.split(' ') {
+                // A word of ASCII is one piece; the English lexicon is too long to cut each to see.
+                let entry =
+                    if word.is_ascii() { pack.words.entry(word.into()).or_default() } else { pack.entry_mut(word) };
+                entry.tag = tag;
+            }
         }
         let mut known: Vec<(String, Class, i16)> = Vec::new();
         for (key, words) in file.words {
@@ -465,9 +522,11 @@ impl Pack {
             clitics.sort_by_key(|(clitic, _)| std::cmp::Reverse(clitic.len()));
             clitics
         };
+        pack.apostrophes = file.clitics.iter().all(|clitic| clitic.contains('\''));
         pack.clitics = file.clitics.into_iter().map(Into::into).collect();
         pack.proclitics = longest_first(file.proclitics);
         pack.enclitics = longest_first(file.enclitics);
+        pack.joints = pairs(&file.joints).collect();
         // Words of one piece first: they say where the others are split.
         known.sort_by_key(|(word, ..)| pieces(word).len());
         for (word, class, value) in known {
@@ -483,11 +542,17 @@ impl Pack {
                 pack.entry_mut(&word).role = at as u16 + 1;
             }
         }
+        for known in pack.compounds.values_mut() {
+            known.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
+        }
+        let mut text = Text::default();
         for (key, phrases) in file.phrases {
             let kind: PhraseKind =
                 serde_json::from_value(key.clone().into()).map_err(|_| bad(format!("phrase kind {key}")))?;
             for phrase in phrases {
-                let mut words = pack.parts(&phrase).into_iter();
+                // Read as a turn is, so that it falls into the same words; "that 's" is written apart for the eye.
+                text.read(&phrase.replace(" '", "'"), &pack);
+                let mut words = (0..text.words().len()).map(|at| Box::from(text.folded(at)));
                 let first = words.next().ok_or_else(|| bad("empty phrase".into()))?;
                 pack.phrases.entry(first).or_default().push((kind, words.collect()));
             }
@@ -495,15 +560,22 @@ impl Pack {
         for phrases in pack.phrases.values_mut() {
             phrases.sort_by_key(|(kind, rest)| (std::cmp::Reverse(rest.len()), *kind as u8));
         }
-        for known in pack.compounds.values_mut() {
-            known.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
-        }
         pack.exemplars = file.exemplars.into_iter().map(Into::into).collect();
         pack.stems = pairs(&file.stems).collect();
         pack.grammar = Arc::new(Grammar {
+            plural_last: pairs(&file.plurals).filter_map(|(ending, _)| ending.bytes().last()).collect(),
             plurals: pairs(&file.plurals).map(|(ending, number)| (ending, &*number == "p")).collect(),
             superlatives: file.superlatives.into_iter().map(Into::into).collect(),
             modifiers_after: file.modifiers_after,
+            postpositions: file.postpositions,
+            verb_final: file.verb_final,
+            wh_in_place: file.wh_in_place,
+            generic_article: file.generic_article,
+            no_article: file.no_article,
+            clauses_before: file.clauses_before,
+            questions: file.questions.into_iter().map(Into::into).collect(),
+            attached_article: pack.proclitics.iter().any(|(clitic, _)| pack.entry(clitic).class.has(Class::DEFINITE))
+                && file.modifiers_after,
         });
         pack.suffixes = pairs(&file.suffixes).filter_map(|(suffix, tag)| Some((suffix, tag_of(&tag)?))).collect();
         Ok(pack)
@@ -527,13 +599,13 @@ impl Pack {
         &mut known[at].1
     }
 
-    /// The words that [`super::Text::read`] makes of a phrase of the pack.
+    /// The words that several known as one fall into.
     fn parts(&self, phrase: &str) -> Vec<Box<str>> {
         let mut parts = Vec::new();
         for piece in phrase.split(' ').flat_map(pieces) {
             let piece = fold(&piece);
             let mut from = 0;
-            for cut in self.cuts(&piece).places().iter().chain([&piece.len()]) {
+            for cut in self.cuts(&piece).iter().flat_map(Cuts::places).chain([&piece.len()]) {
                 parts.push(piece[from..*cut].into());
                 from = *cut;
             }
@@ -654,23 +726,28 @@ impl Pack {
         }
     }
 
-    /// Share of the first words of `text` that the pack has anything to say about; a word known in parts counts. Cost:
-    /// the look-ups, and no more than it takes to tell that the share is not small.
+    /// Share of the first words of `text` that the pack has anything to say about; a word known in parts counts, a name
+    /// or number only when there is nothing else. Cost: the look-ups, and no more than it takes to tell that the share is
+    /// not small.
     fn known(&self, text: &str) -> f32 {
         const LOOKED_AT: usize = 24;
-        let (mut known, mut all) = (0u8, 0u8);
+        let (mut plain, mut names) = ((0u8, 0u8), (0u8, 0u8));
         let mut folded = String::new();
         for word in text.unicode_words().take(LOOKED_AT) {
             folded.clear();
             fold_into(word, &mut folded);
-            all += 1;
             let whole = self.words.contains_key(&*folded) || self.compounds.contains_key(&*folded);
-            known += u8::from(whole || !self.cuts(&folded).places().is_empty());
-            if known > 6 && known * 2 > all {
+            let known = whole || self.cuts(&folded).is_some();
+            let name = word.starts_with(|c: char| c.is_uppercase() || c.is_numeric());
+            let (some, all) = if name { &mut names } else { &mut plain };
+            *some += u8::from(known);
+            *all += 1;
+            if plain.0 > 6 && plain.0 * 2 > plain.1 {
                 break;
             }
         }
-        f32::from(known) / f32::from(all.max(1))
+        let (some, all) = if plain.1 > 0 { plain } else { names };
+        f32::from(some) / f32::from(all.max(1))
     }
 
     /// The stem of a folded word, for comparison across plural and singular: a prefix, or the prefix and a replacement.
@@ -684,65 +761,90 @@ impl Pack {
 
     /// Byte length of the clitic `folded` ends with, 0 for none.
     pub fn clitic(&self, folded: &str) -> usize {
+        if self.apostrophes && !folded.as_bytes().contains(&b'\'') {
+            return 0;
+        }
         self.clitics
             .iter()
             .find(|clitic| folded.len() > clitic.len() && folded.ends_with(&***clitic))
             .map_or(0, |clitic| clitic.len())
     }
 
-    /// Where a folded word falls into the words that are written together in it. Cost: one comparison a clitic; nothing
-    /// but the first list in a pack without the others.
-    pub fn cuts(&self, folded: &str) -> Cuts {
-        let mut cuts = Cuts::default();
+    /// Where a folded word falls into the words that are written together in it, if it does. Cost: one comparison a
+    /// clitic; nothing but a look for an apostrophe in English.
+    pub fn cuts(&self, folded: &str) -> Option<Cuts> {
         let clitic = self.clitic(folded);
+        let attaches = !(self.proclitics.is_empty() && self.enclitics.is_empty());
+        if clitic == 0 && (!attaches || folded.len() > Cuts::LONGEST) {
+            return None;
+        }
+        let mut cuts = Cuts::default();
         if clitic > 0 {
             cuts.push(folded.len() - clitic);
-        } else if !(self.proclitics.is_empty() && self.enclitics.is_empty()) {
+        } else {
             let mut from = 0;
-            while let Some(len) = self.proclitic(&folded[from..]).filter(|_| cuts.len < Cuts::MOST / 2) {
+            while let Some(len) = self.proclitic(&folded[from..], Cuts::EACH - cuts.len) {
+                let article = self.entry(&folded[from..from + len]).class.has(Class::DEFINITE);
                 from += len;
                 cuts.push(from);
+                if article {
+                    break;
+                }
             }
             cuts.before = cuts.len;
             let mut to = folded.len();
-            let mut ends = [0; Cuts::MOST / 2];
+            let mut ends = [0; Cuts::EACH];
             let mut count = 0;
-            while let Some(len) = self.enclitic(&folded[from..to]).filter(|_| count < ends.len()) {
+            while let Some(len) = self.enclitic(&folded[from..to], Cuts::EACH - count) {
                 to -= len;
                 ends[count] = to;
                 count += 1;
             }
             ends[..count].iter().rev().for_each(|end| cuts.push(*end));
         }
-        cuts
+        (cuts.len > 0).then_some(cuts)
     }
 
-    /// Byte length of the proclitic that a word begins with.
-    fn proclitic(&self, word: &str) -> Option<usize> {
-        let stands = |rest: &str, least: usize| {
+    /// Byte length of the proclitic that a word begins with, if at most `most` clitics are on that side.
+    fn proclitic(&self, word: &str, most: usize) -> Option<usize> {
+        if most == 0 || self.words.contains_key(word) {
+            return None;
+        }
+        // Nothing comes between an article and its word.
+        let stands = |clitic: &str, rest: &str, least: usize| {
             self.words.contains_key(rest)
                 || least > 0 && rest.chars().nth(least - 1).is_some()
-                || self.proclitic(rest).is_some()
-                || self.enclitic(rest).is_some()
+                || !self.entry(clitic).class.has(Class::DEFINITE) && self.proclitic(rest, most - 1).is_some()
+                || self.enclitic(rest, Cuts::EACH).is_some()
         };
         let splits = |(clitic, least): &&(Box<str>, usize)| {
-            word.strip_prefix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(rest, *least))
+            word.strip_prefix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(clitic, rest, *least))
         };
-        self.proclitics.iter().find(splits).filter(|_| !self.words.contains_key(word)).map(|(clitic, _)| clitic.len())
+        self.proclitics.iter().find(splits).map(|(clitic, _)| clitic.len())
     }
 
-    /// Byte length of the enclitic that a word ends with; what is left may have an accent that it has not alone.
-    fn enclitic(&self, word: &str) -> Option<usize> {
+    /// Byte length of the enclitic that a word ends with, if at most `most` are; what is left may have an accent or an
+    /// ending that it has not alone.
+    fn enclitic(&self, word: &str, most: usize) -> Option<usize> {
+        if most == 0 || self.words.contains_key(word) {
+            return None;
+        }
+        let alone = |rest: &str| {
+            self.joints.iter().any(|(joined, alone)| {
+                rest.strip_suffix(&**joined).is_some_and(|stem| self.words.contains_key(&*format!("{stem}{alone}")))
+            })
+        };
         let stands = |rest: &str, least: usize| {
             self.words.contains_key(rest)
                 || least > 0 && rest.chars().nth(least - 1).is_some()
                 || !rest.is_ascii() && self.words.contains_key(&*without_accents(rest))
-                || self.enclitic(rest).is_some()
+                || alone(rest)
+                || self.enclitic(rest, most - 1).is_some()
         };
         let splits = |(clitic, least): &&(Box<str>, usize)| {
             word.strip_suffix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(rest, *least))
         };
-        self.enclitics.iter().find(splits).filter(|_| !self.words.contains_key(word)).map(|(clitic, _)| clitic.len())
+        self.enclitics.iter().find(splits).map(|(clitic, _)| clitic.len())
     }
 
     /// What is known of a folded word that was split off behind another.
@@ -831,7 +933,7 @@ mod tests {
         )
         .unwrap();
         let read = |source: &str| {
-            let mut text = super::super::Text::default();
+            let mut text = Text::default();
             text.read(source, &pack);
             let words = text.words().iter().map(|w| source[w.start as usize..w.end as usize].to_owned());
             words.collect::<Vec<_>>().join("|")
@@ -846,10 +948,11 @@ mod tests {
             ("والي", "والي"),
             ("ورد", "ورد"),
             ("الورد", "ال|ورد"),
+            ("ككككككككككككككك", "ككككككككككككككك"),
         ] {
             assert_eq!(read(source), parts);
         }
-        let mut text = super::super::Text::default();
+        let mut text = Text::default();
         text.read("¡Explícamelo otra vez!", &pack);
         assert!(text.words()[1].class.has(Class::IT) && !text.words()[1].class.has(Class::DEFINITE));
         assert!(text.phrase(PhraseKind::Clarify).is_some());
@@ -861,6 +964,9 @@ mod tests {
             ("Could you please tell me more about the second one?", "en"),
             ("tell me more", "en"),
             ("etcd port 2379", "en"),
+            ("Julian Hester and 708-340-0190", "en"),
+            ("There are various certificates: 1. Certified Advocate Cloud 2. Certified Technical Advocate Cloud", "en"),
+            ("WHERE IS THE RESULT?", "en"),
             ("👍", "en"),
             ("Voisitko kertoa minulle lisää tuosta toisesta vaihtoehdosta, kiitos?", "und"),
             ("ช่วยอธิบายตัวเลือกที่สองให้ละเอียดกว่านี้ได้ไหม", "und"),
