@@ -272,6 +272,8 @@ describe("size", () => {
     ["blanks between", "x          "],
     ["emoji", "👩‍👩‍👧‍👦"],
     ["Chinese", "我想把会议改到下周三"],
+    ["Hindi", "वह आदमी दूसरी वाली जगह पर फिर से "],
+    ["Arabic", "وبالكتابههه والخيار الثاني "],
     ["combining marks", "e\u0301\u0301\u0301"],
     ["markers", "the second one, explain that again "],
     ["list items", "1. x "],

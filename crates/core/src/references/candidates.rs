@@ -585,9 +585,10 @@ fn formula(text: &Text, at: usize, shape: Shape) -> bool {
 
 /// "वह … जो", "тот, кто": the relative clause that follows says who is meant.
 fn correlative(text: &Text, at: usize) -> bool {
+    const LONGEST: usize = 12;
     let words = text.words();
     words[at].class.has(Class::FAR)
-        && (at + 1..words.len())
+        && (at + 1..words.len().min(at + LONGEST))
             .take_while(|i| words[*i].sentence == words[at].sentence)
             .any(|i| text.role(i) == "whoever")
 }
