@@ -150,7 +150,8 @@ def interleaved(natural: list[Conversation], depth: int) -> list[Conversation]:
                 event = "stay" if conversation.id == current else "resume" if conversation.id in seen else "new"
                 label = conversation.labels.get(len(mine), {})
                 needs = {key: [mine[n] for n in label.get(key, [])] for key in ("needs", "needs_any")}
-                labels[number] = {"event": [event], "thread": conversation.id, "source": "interleaved", **needs}
+                refs = [{**ref, "target": [mine[n] for n in ref["target"]]} for ref in label.get("refs", [])]
+                labels[number] = {"event": [event], "thread": conversation.id, "source": "interleaved", "refs": refs, **needs}
             current = conversation.id
             seen.add(conversation.id)
         found.append(Conversation(f"{a.id}/{depth}", a.id, "interleaved", messages, labels, threads))

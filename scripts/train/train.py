@@ -162,12 +162,15 @@ def references(rows):
             hit.update(m[:2] for m in over)
             if over and not any(m[2] for m in over):
                 continue
+            choose(choices, candidate, set().union(*(m[3] for m in over)) if over else set(), c)
+            # Detection learns nothing from seeing a turn again behind another conversation.
+            if c.source == "interleaved":
+                continue
             x.append(candidate["features"])
             y.append(bool(over))
             w.append(weight)
             g.append(c.group)
             source.append(c.source)
-            choose(choices, candidate, set().union(*(m[3] for m in over)) if over else set(), c)
         gold += sum(m[2] for m in marks)
         missed += sum(m[2] and m[:2] not in hit for m in marks)
     print(f"reference candidates {len(y)}, positive {sum(y)}, gold {gold}, without a candidate {missed}")

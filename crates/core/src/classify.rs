@@ -487,12 +487,14 @@ fn models() -> &'static Models {
 pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     let text = input.context.text;
     let terms = content_terms(text, READ_TERMS);
-    let references = resolve_references(&input.context);
+    let mut references = resolve_references(&input.context);
     let empty = input.context.log.is_empty();
     let dependence = dependence_features(input, &references, &terms);
     let ellipsis = if empty { 0.0 } else { models().ellipsis.probability(&dependence) };
     let context_dependent = !empty && models().context.probability(&dependence) > model::threshold("context");
-    let thread = file(input, &references, &terms, context_dependent, settings.thresholds);
+    let evidence = evidence_of(input, &references, &terms, context_dependent);
+    let thread = assign(input.threads, &evidence, settings.thresholds);
+    settle(&mut references, thread.thread, input.context.log);
     let (intent, confidence, reason) = decide(input, &references, &terms, ellipsis, thread);
     // Whatever goes back to what was said depends on it, however self-contained it looks.
     let context_dependent =
@@ -522,14 +524,9 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     }
 }
 
-fn file(
-    input: &Input<'_>,
-    references: &[Reference],
-    terms: &[u32],
-    dependent: bool,
-    thresholds: Thresholds,
-) -> Decision {
-    let evidence = Evidence {
+/// What a turn's thread is decided on.
+fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], terms: &'a [u32], dependent: bool) -> Evidence<'a> {
+    Evidence {
         text: input.context.text,
         log: input.context.log,
         cosines: input.context.similarities,
@@ -538,8 +535,22 @@ fn file(
         terms,
         dependent,
         speaker: input.speaker,
+    }
+}
+
+/// An expression that could mean several turns means one of the thread it is said in: where the first is of another thread,
+/// the best alternative of this one takes its place.
+fn settle(references: &mut [Reference], thread: u32, log: &TurnLog) {
+    let inside = |target: &Target| match target {
+        Target::Turn(id) => log.get(*id).is_some_and(|turn| turn.thread == thread),
+        Target::Scratch(_) => true,
     };
-    assign(input.threads, &evidence, thresholds)
+    for reference in references.iter_mut().filter(|r| r.kind == ReferenceType::Entity) {
+        let Some(first) = reference.target.as_mut().filter(|target| !inside(target)) else { continue };
+        if let Some(other) = reference.alternatives.iter_mut().find(|target| inside(target)) {
+            std::mem::swap(first, other);
+        }
+    }
 }
 
 /// The intent, its probability and the reason (G-10 … G-13, G-16, G-17, G-22).
@@ -713,21 +724,14 @@ pub struct Inspection {
 /// Everything the models see of a turn, for fitting their weights.
 pub fn inspect(input: &Input<'_>, thresholds: Thresholds, half_life: f64) -> Inspection {
     let terms = content_terms(input.context.text, READ_TERMS);
-    let references = resolve_references(&input.context);
+    let mut references = resolve_references(&input.context);
     let dependence = dependence_features(input, &references, &terms);
     let ellipsis = models().ellipsis.probability(&dependence);
     let dependent = models().context.probability(&dependence) > model::threshold("context");
-    let evidence = Evidence {
-        text: input.context.text,
-        log: input.context.log,
-        cosines: input.context.similarities,
-        similarities: input.calibrated,
-        references: &references,
-        terms: &terms,
-        dependent,
-        speaker: input.speaker,
-    };
-    let thread = file(input, &references, &terms, dependent, thresholds);
+    let evidence = evidence_of(input, &references, &terms, dependent);
+    let (inspected, thread) =
+        (threads::inspect(input.threads, &evidence), assign(input.threads, &evidence, thresholds));
+    settle(&mut references, thread.thread, input.context.log);
     Inspection {
         candidates: references::inspect(&input.context),
         dependence: dependence.to_vec(),
@@ -737,7 +741,7 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds, half_life: f64) -> Ins
             let turns = input.context.log.turns().iter();
             turns.zip(needs.features()).map(|(turn, features)| (turn.id, features.to_vec())).collect()
         },
-        thread: threads::inspect(input.threads, &evidence),
+        thread: inspected,
         event: thread.event,
         intent: intent_features(input, &references, &terms, ellipsis, thread).to_vec(),
         tool: references.iter().any(|r| matches!(r.target, Some(Target::Scratch(_)))),

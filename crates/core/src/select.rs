@@ -6,7 +6,7 @@ use crate::envelope::{Candidate, ItemKind};
 use crate::model::sigmoid;
 use crate::references::{Reason, turn_targets};
 use crate::threads::ThreadEvent;
-use crate::turn_log::{Role, TurnLog, turn_recency};
+use crate::turn_log::{TurnLog, turn_recency};
 
 /// What selection reads beside the classification.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub fn turns(selection: &Selection<'_>, of: &Classification) -> Vec<Candidate> {
     let pins = pinned(of);
     let resumed = of.thread.event == ThreadEvent::Resume;
     let needed = log.turns().iter().zip(&of.needs).map(|(turn, need)| (turn, sigmoid(*need)));
-    let mut found: Vec<Candidate> = needed
+    needed
         .filter_map(|(turn, need)| {
             let pinned = pins.contains(&turn.id);
             let active = turn.thread == of.thread.thread;
@@ -84,9 +84,7 @@ pub fn turns(selection: &Selection<'_>, of: &Classification) -> Vec<Candidate> {
                 reason,
             })
         })
-        .collect();
-    pair(&mut found, log);
-    found
+        .collect()
 }
 
 /// Turns that must be packed: first targets of references; without any, what the turn extends.
@@ -98,24 +96,4 @@ fn pinned(of: &Classification) -> Vec<u32> {
     pins.sort_unstable();
     pins.dedup();
     pins
-}
-
-/// A question and its answer belong together: the weaker of the two is lifted towards the stronger.
-fn pair(found: &mut [Candidate], log: &TurnLog) {
-    const LIFT: f32 = 0.6;
-    for at in 1..found.len() {
-        let (question, answer) = (&found[at - 1], &found[at]);
-        let role = |candidate: &Candidate| log.get(candidate.id).map(|turn| turn.role);
-        if answer.id == question.id + 1 && role(question) == Some(Role::User) && role(answer) == Some(Role::Assistant) {
-            let (q, a) = (question.score, answer.score);
-            if !found[at - 1].pinned && a * LIFT > q {
-                found[at - 1].score = a * LIFT;
-                found[at - 1].reason = Reason::PairedAnswer;
-            }
-            if !found[at].pinned && q * LIFT > a {
-                found[at].score = q * LIFT;
-                found[at].reason = Reason::PairedAnswer;
-            }
-        }
-    }
 }

@@ -693,7 +693,7 @@ fn head_words(candidate: &Candidate, context: &Context<'_>) -> Vec<String> {
 // ---- entity --------------------------------------------------------------------------------------------------------
 
 /// Names of the numbers that describe a turn as the antecedent of a candidate.
-pub const TARGET_FEATURES: [&str; 37] = [
+pub const TARGET_FEATURES: [&str; 38] = [
     "recency",
     "last-turn",
     "last-answer",
@@ -731,6 +731,7 @@ pub const TARGET_FEATURES: [&str; 37] = [
     "alone.thin",
     "alone.similarity",
     "alone.referred",
+    "thread",
 ];
 
 /// A candidate as its antecedents see it: what does not depend on the turn looked at.
@@ -839,6 +840,7 @@ impl<'c> Sought<'c> {
             alone * flag(turn.terms.len() < 3),
             alone * similarity,
             alone * flag(referred),
+            flag(turns.last().is_some_and(|last| last.thread == turn.thread)),
         ]
     }
 }
