@@ -91,6 +91,10 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     if word.tag == Tag::Number && source[..word.start as usize].ends_with('#') && word.value > 0 {
         return Some((at..at + 1, Selector::Label(word.value as u32)));
     }
+    // "4 numara"
+    if word.tag == Tag::Number && word.value > 0 && at + 1 < words.len() && text.role(at + 1) == "numbered" {
+        return Some((at..at + 2, Selector::Label(word.value as u32)));
+    }
     if let Some(label) = label_before(source, text, at) {
         return Some(label);
     }
@@ -158,7 +162,9 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
         noun.is_some_and(|n| words[n].class.has(Class::ITEM.or(Class::ONE).or(Class::TOOL).or(Class::GENERIC)));
     let listed = listed || next.is_some_and(|n| n.class.has(Class::ONE) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)));
     let marked = || next.is_some_and(|n| n.class.has(Class::PREPOSITION) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)));
-    let listed = listed || text.grammar().no_article && (noun.is_some() || text.grammar().postpositions && marked());
+    let listed = listed
+        || text.grammar().no_article
+            && (noun.is_some() || text.grammar().inflected || text.grammar().postpositions && marked());
     // "第二个": the measure word counts members.
     let measured = text.grammar().no_article
         && (after > start + 1
