@@ -393,10 +393,11 @@ fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumerat
             && source[words[at - 1].end as usize..words[at].start as usize].contains([',', ';', '、', '，', '،', '؛'])
     };
     // The last coordination of the sentence: "… and c".
-    let joint =
-        range.clone().skip(1).rev().find(|at| {
-            words[*at].class.has(Class::CONJUNCTION) && at + 1 < range.end && words[at + 1].tag != Tag::Verb
-        })?;
+    let joint = range
+        .clone()
+        .skip(1)
+        .rev()
+        .find(|at| joins(text, *at) && at + 1 < range.end && words[at + 1].tag != Tag::Verb)?;
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut end = joint;
     let mut at = joint;
@@ -424,6 +425,11 @@ fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumerat
         .map(|part| (words[part.start].start, words[part.end - 1].end))
         .collect();
     (items.len() > 1).then(|| Enumeration { kind: EnumerationKind::Inline, items: items.into(), first: 1 })
+}
+
+/// "and", "or": what it joins is of a kind, unlike what "but" does.
+fn joins(text: &Text, at: usize) -> bool {
+    text.words()[at].class.has(Class::CONJUNCTION) && text.role(at) != "but"
 }
 
 /// Start of the noun phrase that ends before `end`.
