@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fold::digit;
 use super::pack::{Class, Tag};
-use super::words::{Gap, Text};
+use super::words::{Gap, Text, Word};
 
 /// How the items are set off from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -393,11 +393,8 @@ fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumerat
             && source[words[at - 1].end as usize..words[at].start as usize].contains([',', ';', '、', '，', '،', '؛'])
     };
     // The last coordination of the sentence: "… and c".
-    let joint = range
-        .clone()
-        .skip(1)
-        .rev()
-        .find(|at| joins(text, *at) && at + 1 < range.end && words[at + 1].tag != Tag::Verb)?;
+    let joint =
+        range.clone().skip(1).rev().find(|at| joins(text, *at) && at + 1 < range.end && !finite(&words[at + 1]))?;
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut end = joint;
     let mut at = joint;
@@ -425,6 +422,11 @@ fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumerat
         .map(|part| (words[part.start].start, words[part.end - 1].end))
         .collect();
     (items.len() > 1).then(|| Enumeration { kind: EnumerationKind::Inline, items: items.into(), first: 1 })
+}
+
+/// The second part is a clause of its own: "lasts three years and is practical".
+fn finite(word: &Word) -> bool {
+    word.tag == Tag::Verb || word.class.has(Class::BE.or(Class::AUXILIARY))
 }
 
 /// "and", "or": what it joins is of a kind, unlike what "but" does.
