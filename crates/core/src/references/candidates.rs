@@ -733,6 +733,9 @@ pub(super) fn phrase_end(text: &Text, start: usize) -> usize {
         if word.gap.has(Gap::STOP.or(Gap::PAUSE)) && end >= start && !hyphenated(text, end) {
             break;
         }
+        if end > start && verb_at_end(text, end) {
+            break;
+        }
         let modifies = word.class.has(MODIFIER);
         let next_nominal = words.get(end + 1).is_some_and(|n| {
             matches!(n.tag, Tag::Noun | Tag::Adjective) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)) && !n.class.has(CLOSED)
@@ -764,9 +767,20 @@ pub(super) fn phrase_end(text: &Text, start: usize) -> usize {
             break;
         }
         end += 1;
+        if word.tag == Tag::Noun && text.grammar().is_cased(text.folded(end - 1)) {
+            break;
+        }
     }
     let verbal_end = end > start + 1 && words[end - 1].class.has(Class::VERBAL) && asked_about(text, start);
     if verbal_end { end - 1 } else { end }
+}
+
+/// "Bu listeyi Excel'e aktar": where the verb ends its sentence, a last word that nobody knows is it.
+fn verb_at_end(text: &Text, at: usize) -> bool {
+    let words = text.words();
+    text.grammar().verb_final
+        && words[at].class.is_empty()
+        && words.get(at + 1).is_none_or(|next| next.gap.has(Gap::STOP))
 }
 
 /// "which port does the second step need": the phrase is the subject of a question, so its last word is the verb.

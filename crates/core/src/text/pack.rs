@@ -358,6 +358,9 @@ struct PackFile {
     /// Endings of a question that needs no mark: "吗", "ですか".
     #[serde(default)]
     questions: Vec<String>,
+    /// Endings of case after which a noun phrase is over: `"yi"`.
+    #[serde(default)]
+    cases: Vec<String>,
     /// Nouns are written with a capital: a word without is none.
     #[serde(default)]
     capital_nouns: bool,
@@ -406,6 +409,7 @@ pub struct Grammar {
     /// Bytes that these endings end with: most words end with none of them.
     plural_last: Vec<u8>,
     superlatives: Vec<Box<str>>,
+    cases: Vec<Box<str>>,
     /// Adjectives and ordinals come after their noun.
     pub modifiers_after: bool,
     /// What prepositions are elsewhere comes after its noun.
@@ -436,6 +440,11 @@ impl Grammar {
         folded.len() > 3
             && folded.bytes().last().is_some_and(|last| self.plural_last.contains(&last))
             && self.plurals.iter().find(|(ending, _)| folded.ends_with(&**ending)).is_some_and(|(_, p)| *p)
+    }
+
+    /// True for a noun whose ending of case ends its phrase.
+    pub fn is_cased(&self, folded: &str) -> bool {
+        self.cases.iter().any(|ending| folded.len() > ending.len() + 2 && folded.ends_with(&**ending))
     }
 
     /// True for a superlative, by its form.
@@ -629,6 +638,7 @@ impl Pack {
             plural_last: pairs(&file.plurals).filter_map(|(ending, _)| ending.bytes().last()).collect(),
             plurals: pairs(&file.plurals).map(|(ending, number)| (ending, &*number == "p")).collect(),
             superlatives: file.superlatives.into_iter().map(Into::into).collect(),
+            cases: file.cases.into_iter().map(Into::into).collect(),
             modifiers_after: file.modifiers_after,
             postpositions: file.postpositions,
             verb_final: file.verb_final,
