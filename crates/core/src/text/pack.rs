@@ -499,7 +499,7 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("en" with tags),
     pack!("es"),
     pack!("fr"),
-    pack!("de"),
+    pack!("de" with tags),
     pack!("it"),
     pack!("pt"),
     pack!("nl"),
