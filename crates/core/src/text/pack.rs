@@ -502,7 +502,7 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("de" with tags),
     pack!("it"),
     pack!("pt"),
-    pack!("nl"),
+    pack!("nl" with tags),
     pack!("zh" with tags),
     pack!("ja"),
     pack!("ko"),
