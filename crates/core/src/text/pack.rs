@@ -508,7 +508,7 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("ko"),
     pack!("hi" with tags),
     pack!("ar" with tags),
-    pack!("ru"),
+    pack!("ru" with tags),
     pack!("tr"),
 ];
 
