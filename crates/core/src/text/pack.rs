@@ -509,7 +509,7 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("hi" with tags),
     pack!("ar" with tags),
     pack!("ru" with tags),
-    pack!("tr"),
+    pack!("tr" with tags),
 ];
 
 /// Share of a text's words that a pack must know for the text to be in its language.
