@@ -747,15 +747,8 @@ impl Pack {
         if let Some(entry) = self.words.get(folded) {
             return *entry;
         }
-        if !self.stemmed.is_empty() {
-            let (stem, ending) = self.stem(folded);
-            let known = match ending {
-                "" => self.stemmed.get(stem),
-                _ => self.stemmed.get(&*format!("{stem}{ending}")),
-            };
-            if let Some(entry) = known {
-                return *entry;
-            }
+        if let Some(entry) = self.by_its_stem(folded) {
+            return *entry;
         }
         let tag = self
             .suffixes
@@ -763,6 +756,16 @@ impl Pack {
             .find(|(suffix, _)| folded.len() > suffix.len() + 2 && folded.ends_with(&**suffix))
             .map_or(Tag::Noun, |(_, tag)| *tag);
         Entry { tag, ..Entry::default() }
+    }
+
+    fn by_its_stem(&self, folded: &str) -> Option<&Entry> {
+        if self.stemmed.is_empty() {
+            return None;
+        }
+        match self.stem(folded) {
+            (stem, "") => self.stemmed.get(stem),
+            (stem, ending) => self.stemmed.get(&*format!("{stem}{ending}")),
+        }
     }
 
     /// Phrases that begin with `first`, longest first: kind and the words after the first.
@@ -801,7 +804,8 @@ impl Pack {
         /// Shorter texts are guessed badly from their letters.
         const SHORT: usize = 48;
         let english = Self::of("en");
-        if text.len() <= SHORT && english.known(text) > 0.5 {
+        let in_english = if text.len() <= SHORT { english.known(text) } else { 0.0 };
+        if in_english >= 1.0 {
             return english;
         }
         let guess = Self::of(match whichlang::detect_language(text) {
@@ -822,6 +826,9 @@ impl Pack {
             _ => "und",
         });
         let known = guess.known(text);
+        if in_english > 0.5 && in_english >= known {
+            return english;
+        }
         if known > 0.5 || known >= LEAST_KNOWN && text.chars().nth(SHORT).is_some() {
             return guess;
         }
@@ -856,8 +863,10 @@ impl Pack {
             folded.clear();
             self.fold_into(word, &mut folded);
             let whole = self.words.contains_key(&*folded) || self.compounds.contains_key(&*folded);
-            let known = whole || self.cuts(&folded).is_some();
-            let name = word.starts_with(|c: char| c.is_uppercase() || c.is_numeric());
+            let known = whole || self.cuts(&folded).is_some() || self.by_its_stem(&folded).is_some();
+            // The first word of a text has a capital whatever it is.
+            let opens = known && plain.1 + names.1 == 0;
+            let name = word.starts_with(|c: char| c.is_uppercase() && !opens || c.is_numeric());
             let (some, all) = if name { &mut names } else { &mut plain };
             *some += u8::from(known);
             *all += 1;
@@ -1107,6 +1116,18 @@ mod tests {
         ] {
             assert_eq!(Pack::detect(text).locale(), locale, "{text}");
         }
+    }
+
+    #[test]
+    fn inflected_words_are_known_by_their_stems_and_letters_fold_as_the_language_writes_them() {
+        let turkish = Pack::of("tr");
+        assert!(turkish.entry("tablolarından").class.has(Class::OUTPUT_KIND));
+        assert!(turkish.entry("zorblaxlarından").class.is_empty());
+        let (mut dotless, mut elsewhere) = (String::new(), String::new());
+        turkish.fold_into("ILIK İLK", &mut dotless);
+        Pack::of("de").fold_into("ILIK", &mut elsewhere);
+        assert_eq!((&*dotless, &*elsewhere), ("ılık ilk", "ilik"));
+        assert_eq!(Pack::of("ru").stem("грядками"), Pack::of("ru").stem("грядку"));
     }
 
     #[test]
