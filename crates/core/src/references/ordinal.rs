@@ -153,7 +153,8 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     // "2番目の手順": the genitive joins a position to its noun.
     let joint = text.grammar().clauses_before && words.get(after).is_some_and(|_| text.role(after) == "of");
     let after = after + usize::from(joint && phrase_end(text, after + 1) > after + 1);
-    let end = phrase_end(text, after);
+    // "ilk ikisini": the ending of case ends the phrase.
+    let end = if text.grammar().is_cased(text.folded(after - 1)) { after } else { phrase_end(text, after) };
     let next = words.get(after);
     let noun = (after..end).rev().find(|i| words[*i].tag == Tag::Noun);
     let end = if text.grammar().clauses_before && noun.is_none() { after } else { end };
@@ -441,6 +442,9 @@ fn coordination(text: &Text, at: usize) -> bool {
 
 fn pair_end(text: &Text, at: usize) -> usize {
     let words = text.words();
+    if text.grammar().is_cased(text.folded(at)) {
+        return at + 1;
+    }
     let of = words.get(at + 1).is_some_and(|w| w.class.has(Class::PREPOSITION) && !w.gap.has(Gap::STOP))
         && words.get(at + 2).is_some_and(|w| w.class.has(Class::REFERRING.or(Class::DEFINITE)));
     let start = if of { at + 2 } else { at + 1 };

@@ -536,6 +536,12 @@ mod tests {
     }
 
     #[test]
+    fn clauses_are_no_lists() {
+        assert!(items("The scooter is practical but heavy.").is_empty());
+        assert!(items("It lasts three years and is practical.").is_empty());
+    }
+
+    #[test]
     fn version_numbers_and_single_items_are_not_lists() {
         assert!(items("Version 1.2 costs 3.4").is_empty());
         assert!(items("1. Only one").is_empty());

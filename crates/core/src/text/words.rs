@@ -151,8 +151,8 @@ impl Text {
         if self.grammar.capital_nouns {
             self.capital_nouns();
         }
-        self.tag();
         self.articles();
+        self.tag();
     }
 
     fn push(&mut self, word: &str, start: usize, gap: Gap, sentence: u16, pack: &Pack) {
@@ -672,6 +672,20 @@ mod tests {
         assert_eq!(read("show me the way").words()[0].tag, Tag::Verb);
         assert_eq!(read("I need help").words()[1].tag, Tag::Verb);
         assert_eq!(read("the need").words()[1].tag, Tag::Noun);
+    }
+
+    #[test]
+    fn where_nouns_have_capitals_other_words_are_none_and_polite_ones_are_told() {
+        let mut text = Text::default();
+        text.read("Können Sie das alte Sieb entkalken, das sie mir gab? Das klappt.", &Pack::of("de"));
+        let words: Vec<Word> = text.words().to_vec();
+        let class = |at: usize, class: Class| words[at].class.has(class);
+        assert!(class(1, Class::SECOND) && class(7, Class::THEY));
+        assert_eq!([words[3].tag, words[4].tag, words[5].tag], [Tag::Adjective, Tag::Noun, Tag::Verb]);
+        assert!(class(2, Class::DEFINITE) && !class(2, Class::FAR));
+        assert!(class(6, Class::SUBORDINATOR) && !class(6, Class::DEFINITE));
+        assert!(class(10, Class::FAR) && !class(10, Class::DEFINITE));
+        assert!(!words[4].capital);
     }
 
     #[test]
