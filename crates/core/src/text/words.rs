@@ -237,7 +237,7 @@ impl Text {
                 let crossed =
                     || (at + 1..=at + rest).any(|i| self.compound(i, pack).is_some_and(|(more, _)| more > *rest));
                 let inside = self.words[at].gap == Gap::JOINED && is_lone(self.folded(at), is_hiragana);
-                !(inside && entry.class.has(Class::INTERJECTION)) && !(self.unspaced && *rest == 1 && crossed())
+                !(inside && entry.class.has(Class::INTERJECTION) || self.unspaced && *rest == 1 && crossed())
             });
             let mut word = self.words[at];
             if let Some((rest, entry)) = found {
