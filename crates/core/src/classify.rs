@@ -583,8 +583,9 @@ fn said_outright(text: &Text) -> Option<(Intent, Reason)> {
     /// Words a turn may have around its marker.
     const AROUND: usize = 5;
     let words = text.words();
-    // Where question words stay in place the marker closes the turn: "lsof是什么意思".
-    let placed = |at: &Range<usize>| at.start <= 3 || text.grammar().wh_in_place && at.end + 1 >= words.len();
+    // The marker may close the turn, before a last particle where question words stay in place: "lsof是什么意思".
+    let closing = usize::from(text.grammar().wh_in_place);
+    let placed = |at: &Range<usize>| at.start <= 3 || at.end + closing >= words.len();
     let near = |kind: PhraseKind, around: usize| {
         text.phrases().iter().any(|p| p.kind == kind && placed(&p.words) && text.length() <= p.words.len() + around)
     };

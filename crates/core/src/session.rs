@@ -1363,10 +1363,10 @@ fn lexical(a: &[u32], b: &[u32]) -> f32 {
     shared / ((a.len() * b.len()) as f32).sqrt()
 }
 
-/// Lexical similarity on the scale of 0.70 / 0.50: a third of the words shared joins, a fifth stays.
+/// Lexical similarity on the scale of 0.70 / 0.50: a third of the words shared joins, a fifth stays; none says little.
 fn lexical_scale(similarity: f32) -> f32 {
     const X: [f32; 5] = [0.0, 0.08, 0.18, 0.33, 1.0];
-    const Y: [f32; 5] = [0.0, 0.35, 0.50, 0.70, 1.0];
+    const Y: [f32; 5] = [0.1, 0.35, 0.50, 0.70, 1.0];
     let at = X.partition_point(|x| *x <= similarity).clamp(1, X.len() - 1);
     Y[at - 1] + (Y[at] - Y[at - 1]) * (similarity - X[at - 1]) / (X[at] - X[at - 1])
 }

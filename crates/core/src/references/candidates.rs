@@ -115,7 +115,9 @@ fn candidate(source: &str, text: &Text, at: usize) -> Option<Candidate> {
         .or(Class::CARDINAL)
         .or(Class::PLACE)
         .or(Class::TIME)
-        .or(Class::LABEL);
+        .or(Class::LABEL)
+        .or(Class::EARLIER)
+        .or(Class::TOOL);
     let word = text.words()[at];
     if connects(text, at) {
         return None;
@@ -159,6 +161,9 @@ fn reported(text: &Text, at: usize) -> Option<Candidate> {
     {
         return None;
     }
+    if let Some(verb) = inverted_end(text, at) {
+        return Some(Candidate { words: at..verb, head: None, shape: Shape::Turn, selector: None });
+    }
     let subject = at + 1 + usize::from(way);
     if !words.get(subject)?.class.has(Class::FIRST.or(Class::SECOND)) || words[subject].gap.has(Gap::STOP) {
         return None;
@@ -172,6 +177,16 @@ fn reported(text: &Text, at: usize) -> Option<Candidate> {
         shape: if done { Shape::Action } else { Shape::Turn },
         selector: None,
     })
+}
+
+/// End of "was hast du … gesagt": the participle ends the sentence, as far behind its auxiliary as the sentence is long.
+fn inverted_end(text: &Text, at: usize) -> Option<usize> {
+    let words = text.words();
+    let [auxiliary, subject, ..] = words.get(at + 1..)? else { return None };
+    let asked = auxiliary.class.has(Class::AUXILIARY) && subject.class.has(Class::FIRST.or(Class::SECOND));
+    let end = (at + 3..words.len()).find(|i| words[*i].gap.has(Gap::STOP)).unwrap_or(words.len());
+    let last = words.get(end - 1).filter(|_| asked && end > at + 3)?;
+    (last.class.has(Class::SAID) && last.tag == Tag::Past).then_some(end)
 }
 
 /// End of "you said", "I've just asked", "she sent" that begins at a subject: after its verb of the past or of saying.
@@ -663,7 +678,7 @@ fn whole(text: &Text, at: usize, end: usize) -> Option<Selector> {
 /// "this" and "that" go with one thing, "these" and "those" with several; names of no number go with both.
 fn agrees(text: &Text, at: usize, noun: usize) -> bool {
     let plural = matches!(text.role(at), "these" | "those");
-    plural || !is_plural(text, noun) || text.words()[noun].capital
+    plural || text.grammar().no_article || !is_plural(text, noun) || text.words()[noun].capital
 }
 
 /// A noun in the plural, by its form.
@@ -718,6 +733,9 @@ pub(super) fn phrase_end(text: &Text, start: usize) -> usize {
         if word.gap.has(Gap::STOP.or(Gap::PAUSE)) && end >= start && !hyphenated(text, end) {
             break;
         }
+        if end > start && verb_at_end(text, end) {
+            break;
+        }
         let modifies = word.class.has(MODIFIER);
         let next_nominal = words.get(end + 1).is_some_and(|n| {
             matches!(n.tag, Tag::Noun | Tag::Adjective) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)) && !n.class.has(CLOSED)
@@ -749,9 +767,20 @@ pub(super) fn phrase_end(text: &Text, start: usize) -> usize {
             break;
         }
         end += 1;
+        if word.tag == Tag::Noun && text.grammar().is_cased(text.folded(end - 1)) {
+            break;
+        }
     }
     let verbal_end = end > start + 1 && words[end - 1].class.has(Class::VERBAL) && asked_about(text, start);
     if verbal_end { end - 1 } else { end }
+}
+
+/// "Bu listeyi Excel'e aktar": where the verb ends its sentence, a last word that nobody knows is it.
+fn verb_at_end(text: &Text, at: usize) -> bool {
+    let words = text.words();
+    text.grammar().verb_final
+        && words[at].class.is_empty()
+        && words.get(at + 1).is_none_or(|next| next.gap.has(Gap::STOP))
 }
 
 /// "which port does the second step need": the phrase is the subject of a question, so its last word is the verb.

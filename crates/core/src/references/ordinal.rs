@@ -91,6 +91,10 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     if word.tag == Tag::Number && source[..word.start as usize].ends_with('#') && word.value > 0 {
         return Some((at..at + 1, Selector::Label(word.value as u32)));
     }
+    // "4 numara"
+    if word.tag == Tag::Number && word.value > 0 && at + 1 < words.len() && text.role(at + 1) == "numbered" {
+        return Some((at..at + 2, Selector::Label(word.value as u32)));
+    }
     if let Some(label) = label_before(source, text, at) {
         return Some(label);
     }
@@ -149,7 +153,8 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     // "2番目の手順": the genitive joins a position to its noun.
     let joint = text.grammar().clauses_before && words.get(after).is_some_and(|_| text.role(after) == "of");
     let after = after + usize::from(joint && phrase_end(text, after + 1) > after + 1);
-    let end = phrase_end(text, after);
+    // "ilk ikisini": the ending of case ends the phrase.
+    let end = if text.grammar().is_cased(text.folded(after - 1)) { after } else { phrase_end(text, after) };
     let next = words.get(after);
     let noun = (after..end).rev().find(|i| words[*i].tag == Tag::Noun);
     let end = if text.grammar().clauses_before && noun.is_none() { after } else { end };
@@ -158,7 +163,9 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
         noun.is_some_and(|n| words[n].class.has(Class::ITEM.or(Class::ONE).or(Class::TOOL).or(Class::GENERIC)));
     let listed = listed || next.is_some_and(|n| n.class.has(Class::ONE) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)));
     let marked = || next.is_some_and(|n| n.class.has(Class::PREPOSITION) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)));
-    let listed = listed || text.grammar().no_article && (noun.is_some() || text.grammar().postpositions && marked());
+    let listed = listed
+        || text.grammar().no_article
+            && (noun.is_some() || text.grammar().inflected || text.grammar().postpositions && marked());
     // "第二个": the measure word counts members.
     let measured = text.grammar().no_article
         && (after > start + 1
@@ -435,6 +442,9 @@ fn coordination(text: &Text, at: usize) -> bool {
 
 fn pair_end(text: &Text, at: usize) -> usize {
     let words = text.words();
+    if text.grammar().is_cased(text.folded(at)) {
+        return at + 1;
+    }
     let of = words.get(at + 1).is_some_and(|w| w.class.has(Class::PREPOSITION) && !w.gap.has(Gap::STOP))
         && words.get(at + 2).is_some_and(|w| w.class.has(Class::REFERRING.or(Class::DEFINITE)));
     let start = if of { at + 2 } else { at + 1 };

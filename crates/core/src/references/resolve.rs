@@ -258,7 +258,10 @@ fn ordinal(candidate: &Candidate, scene: &Scene<'_>) -> Option<Found> {
     let list = newest_list(candidate, selector, scene);
     let tool = newest_rows(candidate, selector, context);
     let tool_is_newer = match (&list, &tool) {
-        (Some((turn, ..)), Some((ordinal, ..))) => tool_after(context, *ordinal, turn.id),
+        (Some((turn, list, _)), Some((ordinal, ..))) => {
+            tool_after(context, *ordinal, turn.id)
+                || list.kind == EnumerationKind::Inline && tool_after(context, *ordinal, turn.id.saturating_sub(1))
+        }
         (None, Some(_)) => true,
         _ => false,
     };
@@ -478,7 +481,8 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
         || behind.is_some_and(|owner| owner.class.has(Class::POSSESSIVE_FIRST))
         || words[candidate.words.clone()].iter().any(|w| w.class.has(Class::FIRST));
     let question = candidate.head.is_some_and(|head| context.text.role(head).starts_with("question"));
-    let role = if own || question && first.class.has(Class::DEFINITE) { Role::User } else { Role::Assistant };
+    let asked = first.class.has(Class::DEFINITE) || context.text.grammar().no_article;
+    let role = if own || question && asked { Role::User } else { Role::Assistant };
     let log = context.log;
     let spoken: Vec<&Turn> = log.turns().iter().filter(|turn| turn.role == role).collect();
     let counted = match &candidate.selector {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fold::digit;
 use super::pack::{Class, Tag};
-use super::words::{Gap, Text};
+use super::words::{Gap, Text, Word};
 
 /// How the items are set off from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -394,9 +394,7 @@ fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumerat
     };
     // The last coordination of the sentence: "… and c".
     let joint =
-        range.clone().skip(1).rev().find(|at| {
-            words[*at].class.has(Class::CONJUNCTION) && at + 1 < range.end && words[at + 1].tag != Tag::Verb
-        })?;
+        range.clone().skip(1).rev().find(|at| joins(text, *at) && at + 1 < range.end && !finite(&words[at + 1]))?;
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut end = joint;
     let mut at = joint;
@@ -424,6 +422,16 @@ fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumerat
         .map(|part| (words[part.start].start, words[part.end - 1].end))
         .collect();
     (items.len() > 1).then(|| Enumeration { kind: EnumerationKind::Inline, items: items.into(), first: 1 })
+}
+
+/// The second part is a clause of its own: "lasts three years and is practical".
+fn finite(word: &Word) -> bool {
+    word.tag == Tag::Verb || word.class.has(Class::BE.or(Class::AUXILIARY))
+}
+
+/// "and", "or": what it joins is of a kind, unlike what "but" does.
+fn joins(text: &Text, at: usize) -> bool {
+    text.words()[at].class.has(Class::CONJUNCTION) && text.role(at) != "but"
 }
 
 /// Start of the noun phrase that ends before `end`.
@@ -525,6 +533,12 @@ mod tests {
         assert_eq!(items("（一）语法；（二）项目")[0], ["语法；", "项目"]);
         assert_eq!(items("①语法 ②项目")[0], ["语法", "项目"]);
         assert!(items("三人：好\n注意：3.5元").is_empty());
+    }
+
+    #[test]
+    fn clauses_are_no_lists() {
+        assert!(items("The scooter is practical but heavy.").is_empty());
+        assert!(items("It lasts three years and is practical.").is_empty());
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::fold::fold_into;
 use super::pack::{Class, Entry, Grammar, Pack, PhraseKind, Tag};
 
 /// What stands between a word and the one before it.
@@ -149,12 +148,16 @@ impl Text {
         }
         self.find_phrases(pack);
         self.question = self.ends_asking(source, last_end);
+        if self.grammar.capital_nouns {
+            self.capital_nouns();
+        }
+        self.articles();
         self.tag();
     }
 
     fn push(&mut self, word: &str, start: usize, gap: Gap, sentence: u16, pack: &Pack) {
         let from = self.folded.len();
-        fold_into(word, &mut self.folded);
+        pack.fold_into(word, &mut self.folded);
         let to = self.folded.len();
         let Some(cuts) = pack.cuts(&self.folded[from..to]) else {
             let entry = pack.entry(&self.folded[from..to]);
@@ -163,7 +166,7 @@ impl Text {
         let (mut part, mut written, mut before) = (from, 0, gap);
         for (at, end) in cuts.places().iter().map(|cut| from + cut).chain([to]).enumerate() {
             // A word whose parts cannot be told apart in what was written stays whole.
-            let until = if end == to { Some(word.len()) } else { place(word, &self.folded[from..end]) };
+            let until = if end == to { Some(word.len()) } else { place(word, &self.folded[from..end], pack) };
             let Some(until) = until else { continue };
             let behind = at > cuts.before && part > from;
             let folded = &self.folded[part..end];
@@ -186,6 +189,10 @@ impl Text {
         original: &str,
     ) {
         let text = &self.folded[folded.0..folded.1];
+        let capital = original.chars().next().is_some_and(char::is_uppercase);
+        let inside = start > 0 && !gap.has(Gap::STOP);
+        let polite = || pack.capital(text).filter(|_| capital && inside);
+        let entry = polite().unwrap_or(entry);
         let Entry { mut class, mut value, .. } = entry;
         let mut tag = likely(entry);
         if text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
@@ -214,7 +221,7 @@ impl Text {
             value,
             sentence,
             gap,
-            capital: original.chars().next().is_some_and(char::is_uppercase),
+            capital,
         });
     }
 
@@ -230,7 +237,7 @@ impl Text {
                 let crossed =
                     || (at + 1..=at + rest).any(|i| self.compound(i, pack).is_some_and(|(more, _)| more > *rest));
                 let inside = self.words[at].gap == Gap::JOINED && is_lone(self.folded(at), is_hiragana);
-                !(inside && entry.class.has(Class::INTERJECTION)) && !(self.unspaced && *rest == 1 && crossed())
+                !(inside && entry.class.has(Class::INTERJECTION) || self.unspaced && *rest == 1 && crossed())
             });
             let mut word = self.words[at];
             if let Some((rest, entry)) = found {
@@ -323,6 +330,62 @@ impl Text {
                 .iter()
                 .enumerate()
                 .all(|(i, word)| self.folded(at + i) == &**word && !self.words[at + i].gap.has(Gap::STOP))
+    }
+
+    /// Where nouns have capitals, an unknown word without one is an adjective before a noun, else a verb, and a capital
+    /// names only beside another ("Kölner Dom"). Who writes no capital at all says nothing by it.
+    fn capital_nouns(&mut self) {
+        if !self.words.iter().any(|word| word.capital) {
+            return;
+        }
+        let capitals: Vec<bool> = self.words.iter().map(|word| word.capital && word.is_content()).collect();
+        let beside = |at: usize| capitals.get(at).is_some_and(|capital| *capital);
+        for at in (0..self.words.len()).rev() {
+            let word = self.words[at];
+            let nominal = self.words.get(at + 1).is_some_and(|next| {
+                matches!(next.tag, Tag::Noun | Tag::Adjective) && !next.gap.has(Gap::STOP.or(Gap::PAUSE))
+            });
+            let unknown = word.class.is_empty() && !word.opens() && word.tag != Tag::Number;
+            self.words[at].tag = match word.tag {
+                _ if unknown && word.capital => Tag::Noun,
+                Tag::Noun | Tag::Past | Tag::Verb if unknown && nominal => Tag::Adjective,
+                Tag::Noun if unknown => Tag::Verb,
+                tag => tag,
+            };
+            let joined = |at: usize| beside(at) && !self.words[at].gap.has(Gap::STOP.or(Gap::PAUSE));
+            let named = joined(at) && (at > 0 && beside(at - 1)) || joined(at + 1);
+            self.words[at].capital = word.capital && named;
+        }
+    }
+
+    /// A word that is article, demonstrative and relative pronoun in one ("das", "die"): an article before what belongs to
+    /// a noun, a relative pronoun after a comma unless the verb follows, else a demonstrative.
+    fn articles(&mut self) {
+        const NOMINAL: Class = Class::ORDINAL
+            .or(Class::CARDINAL)
+            .or(Class::OTHER)
+            .or(Class::SAME)
+            .or(Class::LAST)
+            .or(Class::EARLIER)
+            .or(Class::NEXT)
+            .or(Class::LATTER)
+            .or(Class::PAIR);
+        for at in 0..self.words.len() {
+            let word = self.words[at];
+            if !(word.class.has(Class::DEFINITE) && word.class.has(Class::FAR)) {
+                continue;
+            }
+            let next = self.words.get(at + 1).filter(|next| !next.gap.has(Gap::STOP.or(Gap::PAUSE)));
+            let nominal = |n: &Word| matches!(n.tag, Tag::Noun | Tag::Adjective | Tag::Number) || n.class.has(NOMINAL);
+            let finite = |n: &Word| n.tag == Tag::Verb || n.class.has(Class::BE.or(Class::AUXILIARY).or(Class::VERBAL));
+            self.words[at].class = if next.is_some_and(nominal) {
+                word.class.without(Class::FAR)
+            } else if word.gap.has(Gap::PAUSE) && next.is_some_and(|next| !finite(next)) {
+                Class::SUBORDINATOR
+            } else {
+                word.class.without(Class::DEFINITE)
+            };
+        }
     }
 
     /// Context rules over the likely tags: after a determiner a verb is a noun, after a subject or "to" a noun may be a verb.
@@ -449,28 +512,9 @@ impl Text {
     }
 }
 
-/// Classes whose words are nouns, verbs or adjectives too.
-const OPEN: Class = Class::SPEECH
-    .or(Class::ITEM)
-    .or(Class::TOOL)
-    .or(Class::SAID)
-    .or(Class::SAYING)
-    .or(Class::VERBAL)
-    .or(Class::EVALUATIVE)
-    .or(Class::EMPTY_IT)
-    .or(Class::DO)
-    .or(Class::GENERIC)
-    .or(Class::WRITE)
-    .or(Class::DOCUMENT)
-    .or(Class::UNIQUE)
-    .or(Class::HUMAN)
-    .or(Class::OUTPUT_KIND)
-    .or(Class::REQUEST)
-    .or(Class::LABEL);
-
 /// The likely part of speech of a word with an entry: a word with a closed class is a function word.
 fn likely(entry: Entry) -> Tag {
-    let closed = !entry.class.is_empty() && entry.tag == Tag::Noun && !entry.class.has(OPEN);
+    let closed = !entry.class.is_empty() && entry.tag == Tag::Noun && !entry.class.has(Class::OPEN);
     if closed { Tag::Function } else { entry.tag }
 }
 
@@ -497,13 +541,13 @@ fn term((prefix, ending): (&str, &str)) -> u32 {
 }
 
 /// Where in `word` the part ends that folds to `folded`, marks that fold to nothing with it.
-fn place(word: &str, folded: &str) -> Option<usize> {
+fn place(word: &str, folded: &str, pack: &Pack) -> Option<usize> {
     let mut rest = folded;
     let mut piece = String::new();
     let mut end = None;
     for (at, c) in word.char_indices() {
         piece.clear();
-        fold_into(&word[at..at + c.len_utf8()], &mut piece);
+        pack.fold_into(&word[at..at + c.len_utf8()], &mut piece);
         match rest.strip_prefix(&*piece) {
             Some(left) => rest = left,
             None => break,
@@ -628,6 +672,20 @@ mod tests {
         assert_eq!(read("show me the way").words()[0].tag, Tag::Verb);
         assert_eq!(read("I need help").words()[1].tag, Tag::Verb);
         assert_eq!(read("the need").words()[1].tag, Tag::Noun);
+    }
+
+    #[test]
+    fn where_nouns_have_capitals_other_words_are_none_and_polite_ones_are_told() {
+        let mut text = Text::default();
+        text.read("Können Sie das alte Sieb entkalken, das sie mir gab? Das klappt.", &Pack::of("de"));
+        let words: Vec<Word> = text.words().to_vec();
+        let class = |at: usize, class: Class| words[at].class.has(class);
+        assert!(class(1, Class::SECOND) && class(7, Class::THEY));
+        assert_eq!([words[3].tag, words[4].tag, words[5].tag], [Tag::Adjective, Tag::Noun, Tag::Verb]);
+        assert!(class(2, Class::DEFINITE) && !class(2, Class::FAR));
+        assert!(class(6, Class::SUBORDINATOR) && !class(6, Class::DEFINITE));
+        assert!(class(10, Class::FAR) && !class(10, Class::DEFINITE));
+        assert!(!words[4].capital);
     }
 
     #[test]
