@@ -91,6 +91,11 @@ impl Word {
         !self.class.has(GRAMMAR)
     }
 
+    /// A particle or ending written as one with the word before it.
+    fn is_attached(&self) -> bool {
+        self.gap == Gap::JOINED && self.class == Class::STOP
+    }
+
     /// True when a sentence starts here.
     pub const fn opens(&self) -> bool {
         self.start == 0 || self.gap.has(Gap::STOP)
@@ -143,7 +148,7 @@ impl Text {
         }
         self.sentences = if self.words.is_empty() { 0 } else { sentence + 1 };
         self.compounds(pack);
-        self.joined = self.words.iter().filter(|word| word.gap == Gap::JOINED && word.class == Class::STOP).count();
+        self.joined = self.words.iter().filter(|word| word.is_attached()).count();
         if self.unspaced {
             self.pair_characters();
         }
@@ -230,7 +235,7 @@ impl Text {
                 let crossed =
                     || (at + 1..=at + rest).any(|i| self.compound(i, pack).is_some_and(|(more, _)| more > *rest));
                 let inside = self.words[at].gap == Gap::JOINED && is_lone(self.folded(at), is_hiragana);
-                !(inside && entry.class.has(Class::INTERJECTION)) && !(self.unspaced && *rest == 1 && crossed())
+                !(inside && entry.class.has(Class::INTERJECTION) || self.unspaced && *rest == 1 && crossed())
             });
             let mut word = self.words[at];
             if let Some((rest, entry)) = found {
