@@ -105,8 +105,8 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
         let end = pair_end(text, at);
         return Some((at..end, Selector::Pair));
     }
-    let all = words.get(at + 1).is_some_and(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && text.role(at + 1) == "all");
-    if all && word.class.has(Class::CARDINAL) && word.value > 1 {
+    let all = || words.get(at + 1).is_some_and(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && text.role(at + 1) == "all");
+    if word.class.has(Class::CARDINAL) && word.value > 1 && all() {
         return Some((at..at + 1, Selector::All(word.value as u32)));
     }
     if text.role(at) == "all"
@@ -348,7 +348,7 @@ fn label_before(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, S
     if word.value > 0 && written.starts_with(|c| matches!(c, '①'..='⑳')) {
         return Some((at..at + 1, Selector::Label(word.value as u32)));
     }
-    let letter = written.bytes().next().filter(|b| written.len() == 1 && (b'A'..=b'H').contains(b))?;
+    let letter = *written.as_bytes().first().filter(|b| written.len() == 1 && (b'A'..=b'H').contains(b))?;
     let labels = words.get(at + 1).is_some_and(|w| w.gap == Gap::JOINED && w.class.has(Class::LABEL));
     labels.then(|| (at..at + 2, Selector::Label(u32::from(letter - b'A' + 1))))
 }

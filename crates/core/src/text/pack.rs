@@ -594,7 +594,7 @@ impl Pack {
         (pack.proclitics, pack.enclitics) = (proclitics, enclitics);
         pack.joints = pairs(&file.joints).collect();
         // Words of one piece first: they say where the others are split.
-        known.sort_by_key(|(word, ..)| pieces(word).len());
+        known.sort_by_cached_key(|(word, ..)| pieces(word).len());
         for (word, class, value) in known {
             let entry = pack.entry_mut(&word);
             entry.class = entry.class.or(class);

@@ -90,6 +90,11 @@ impl Word {
         !self.class.has(GRAMMAR)
     }
 
+    /// A particle or ending written as one with the word before it.
+    fn is_attached(&self) -> bool {
+        self.gap == Gap::JOINED && self.class == Class::STOP
+    }
+
     /// True when a sentence starts here.
     pub const fn opens(&self) -> bool {
         self.start == 0 || self.gap.has(Gap::STOP)
@@ -142,7 +147,7 @@ impl Text {
         }
         self.sentences = if self.words.is_empty() { 0 } else { sentence + 1 };
         self.compounds(pack);
-        self.joined = self.words.iter().filter(|word| word.gap == Gap::JOINED && word.class == Class::STOP).count();
+        self.joined = self.words.iter().filter(|word| word.is_attached()).count();
         if self.unspaced {
             self.pair_characters();
         }
