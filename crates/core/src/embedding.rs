@@ -3,13 +3,13 @@
 
 use std::sync::OnceLock;
 
-use rustc_hash::FxHashMap;
+use pulp::Arch;
 use serde::{Deserialize, Serialize};
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 
 use crate::error::{Code, Error, Result};
 use crate::similarity;
+use crate::word_table::{WordTable, key, lower};
 
 /// Piecewise-linear map from a model's cosine to the calibrated scale; flat beyond its ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -89,7 +89,10 @@ impl EmbeddingSpec {
 #[derive(Debug)]
 pub struct StaticEmbedder {
     spec: EmbeddingSpec,
-    vocabulary: FxHashMap<&'static str, u32>,
+    /// Tokens that begin a word.
+    words: WordTable<u32>,
+    /// Tokens that carry one on, without their "##".
+    continuations: WordTable<u32>,
     scales: Vec<f32>,
     rows: &'static [u8],
     unknown: Option<u32>,
@@ -134,14 +137,17 @@ impl StaticEmbedder {
         };
         let (n, d, vocabulary_bytes) = (reader.u32()? as usize, reader.u32()? as usize, reader.u32()? as usize);
         let tokens = std::str::from_utf8(reader.take(vocabulary_bytes)?).ok()?;
-        let vocabulary: FxHashMap<&'static str, u32> = tokens.trim_end_matches('\n').split('\n').zip(0..).collect();
+        let tokens: Vec<(&[u8], u32)> = tokens.trim_end_matches('\n').split('\n').map(str::as_bytes).zip(0..).collect();
+        let continuations: Vec<(&[u8], u32)> =
+            tokens.iter().filter_map(|(token, id)| Some((token.strip_prefix(b"##")?, *id))).collect();
         let scales =
             reader.take(n * 4)?.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         let rows = reader.take(n * d)?;
-        let longest = vocabulary.keys().map(|token| token.len()).max()?;
-        (d == meta.dim && vocabulary.len() == n).then(|| Self {
+        let longest = tokens.iter().map(|(token, _)| token.len()).max()?;
+        (d == meta.dim && tokens.len() == n).then(|| Self {
             spec: EmbeddingSpec { id: meta.id, dimensions: d, calibration: meta.calibration },
-            vocabulary,
+            words: WordTable::new(tokens.into_iter()),
+            continuations: WordTable::new(continuations.into_iter()),
             scales,
             rows,
             unknown: u32::try_from(meta.unk_token).ok(),
@@ -156,72 +162,144 @@ impl StaticEmbedder {
 
     /// The unit vector of `text` into `out`, which is resized to the dimension; `None` when the vocabulary covers less
     /// than half of its words, so that other scripts fall back to lexical similarity instead of noise.
-    /// Cost: about 60 ns a token.
+    /// Cost: about 20 ns a token; nothing is allocated.
     pub fn embed(&self, text: &str, out: &mut Vec<f32>) -> Option<()> {
+        /// Rows added in one pass over the sums.
+        const TOGETHER: usize = 64;
         out.clear();
         out.resize(self.spec.dimensions, 0.0);
-        let (mut known, mut unknown) = (0u32, 0u32);
-        let mut words = Words::default();
-        words.each(text, |word| {
-            self.pieces(word, |id| match id {
-                Some(id) => {
-                    known += 1;
-                    self.add(id, out);
+        let (mut known, mut unknown) = (0usize, 0usize);
+        let mut ids = [0u32; TOGETHER];
+        self.each(text, |id| match id {
+            Some(id) => {
+                ids[known % TOGETHER] = id;
+                known += 1;
+                if known.is_multiple_of(TOGETHER) {
+                    self.add(&ids, out);
                 }
-                None => unknown += 1,
-            });
+            }
+            None => unknown += 1,
         });
+        self.add(&ids[..known % TOGETHER], out);
         (known > unknown && similarity::normalise(out).is_ok()).then_some(())
     }
 
     /// Token ids of `text`; unknown words are the unknown token, or left out.
     pub fn tokens(&self, text: &str) -> Vec<u32> {
         let mut ids = Vec::new();
-        Words::default().each(text, |word| self.pieces(word, |id| ids.extend(id.or(self.unknown))));
+        self.each(text, |id| ids.extend(id.or(self.unknown)));
         ids
     }
 
-    fn add(&self, id: u32, out: &mut [f32]) {
-        let (scale, d) = (self.scales[id as usize], self.spec.dimensions);
-        let row = &self.rows[id as usize * d..][..d];
-        for (sum, byte) in out.iter_mut().zip(row) {
-            *sum += scale * f32::from(*byte as i8);
+    /// Adds the rows of `ids`, in their order, to the sums.
+    fn add(&self, ids: &[u32], out: &mut [f32]) {
+        /// Sums that stay in registers; as many bytes of a row are a cache line.
+        const WIDE: usize = 64;
+        Arch::new().dispatch(|| {
+            let (blocks, tail) = out.as_chunks_mut::<WIDE>();
+            let rest = blocks.len() * WIDE;
+            for (at, sums) in blocks.iter_mut().enumerate() {
+                let mut block = *sums;
+                for id in ids {
+                    let (scale, row) = self.row(*id);
+                    let Some(row) = row[at * WIDE..].first_chunk::<WIDE>() else { continue };
+                    for (sum, byte) in block.iter_mut().zip(row) {
+                        *sum += scale * f32::from(*byte as i8);
+                    }
+                }
+                *sums = block;
+            }
+            for id in ids {
+                let (scale, row) = self.row(*id);
+                for (sum, byte) in tail.iter_mut().zip(&row[rest..]) {
+                    *sum += scale * f32::from(*byte as i8);
+                }
+            }
+        });
+    }
+
+    fn row(&self, id: u32) -> (f32, &'static [u8]) {
+        let (at, d) = (id as usize, self.spec.dimensions);
+        (self.scales[at], &self.rows[at * d..][..d])
+    }
+
+    /// Every token of `text`, `None` for a word that the vocabulary cannot spell. BERT's uncased pre-tokenisation: lower
+    /// case, no accents, punctuation and ideographs on their own.
+    fn each(&self, text: &str, mut each: impl FnMut(Option<u32>)) {
+        let mut word = Word::default();
+        if !text.is_ascii() {
+            for c in text.chars() {
+                // Marks are dropped, so their order does not matter and each character can be taken apart on its own.
+                if c.is_ascii() || matches!(c, '\u{4E00}'..='\u{9FFF}') {
+                    self.take(c.to_ascii_lowercase(), &mut word, &mut each);
+                } else {
+                    decompose_canonical(c, |part| {
+                        if !is_combining_mark(part) {
+                            part.to_lowercase().for_each(|c| self.take(c, &mut word, &mut each));
+                        }
+                    });
+                }
+            }
+            return self.end(&mut word, &mut each);
+        }
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let length = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+            let end = at + length;
+            // A whole word, unless a control character hides in it.
+            let whole = word.is_empty() && !bytes.get(end).is_some_and(|next| is_dropped(*next as char));
+            let id = if whole { key(&bytes[at..end]).and_then(|key| self.words.get_key(lower(key))) } else { None };
+            if id.is_some() {
+                each(id);
+            } else {
+                bytes[at..end].iter().for_each(|byte| word.push(byte.to_ascii_lowercase() as char));
+            }
+            if let Some(next) = bytes.get(end) {
+                self.take(*next as char, &mut word, &mut each);
+            }
+            at = end + 1;
+        }
+        self.end(&mut word, &mut each);
+    }
+
+    fn take(&self, c: char, word: &mut Word, each: &mut impl FnMut(Option<u32>)) {
+        if c.is_whitespace() {
+            self.end(word, each);
+        } else if is_punctuation(c) || is_ideograph(c) {
+            self.end(word, each);
+            self.pieces(c.encode_utf8(&mut [0; 4]).as_bytes(), each);
+        } else if !is_dropped(c) {
+            word.push(c);
         }
     }
 
+    fn end(&self, word: &mut Word, each: &mut impl FnMut(Option<u32>)) {
+        match word.bytes() {
+            Some([]) => {}
+            Some(bytes) => self.pieces(bytes, each),
+            None => each(None),
+        }
+        *word = Word { length: 0, characters: 0, ..*word };
+    }
+
     /// Greedy longest-match pieces of one word, as in BERT: all of them, or one unknown.
-    fn pieces(&self, word: &str, mut piece: impl FnMut(Option<u32>)) {
-        if let Some(id) = self.vocabulary.get(word) {
-            return piece(Some(*id));
+    fn pieces(&self, word: &[u8], piece: &mut impl FnMut(Option<u32>)) {
+        if let Some(id) = self.words.get(word) {
+            return piece(Some(id));
         }
         let mut found = [0u32; 64];
         let mut count = 0;
-        let mut continuation = String::with_capacity(word.len() + 2);
         let mut start = 0;
         while start < word.len() {
-            let mut end = word.len().min(start + self.longest);
-            let id = loop {
-                while !word.is_char_boundary(end) {
-                    end -= 1;
-                }
-                if end <= start {
-                    break None;
-                }
-                let key: &str = if start == 0 {
-                    &word[..end]
-                } else {
-                    continuation.clear();
-                    continuation.push_str("##");
-                    continuation.push_str(&word[start..end]);
-                    &continuation
-                };
-                if let Some(id) = self.vocabulary.get(key) {
-                    break Some(*id);
-                }
-                end -= 1;
-            };
-            match id {
-                Some(id) if count < found.len() => {
+            let vocabulary = if start == 0 { &self.words } else { &self.continuations };
+            let longest = word.len().min(start + self.longest);
+            let fits = (start + 1..=longest)
+                .rev()
+                .filter(|end| word.get(*end).is_none_or(|next| next & 0xC0 != 0x80))
+                .find_map(|end| vocabulary.get(&word[start..end]).map(|id| (end, id)));
+            match fits {
+                Some((end, id)) if count < found.len() => {
                     found[count] = id;
                     count += 1;
                     start = end;
@@ -233,48 +311,44 @@ impl StaticEmbedder {
     }
 }
 
-/// BERT's uncased pre-tokenisation: lower case, no accents, punctuation and ideographs on their own.
-#[derive(Default)]
-struct Words {
-    word: String,
+/// BERT calls longer words unknown, in characters.
+const LONGEST_WORD: usize = 100;
+
+/// A word on its way, in UTF-8.
+#[derive(Clone, Copy)]
+struct Word {
+    bytes: [u8; 4 * LONGEST_WORD],
+    length: usize,
+    characters: usize,
 }
 
-impl Words {
-    fn each(&mut self, text: &str, mut each: impl FnMut(&str)) {
-        if text.is_ascii() {
-            for byte in text.bytes() {
-                self.take(byte.to_ascii_lowercase() as char, &mut each);
-            }
-        } else {
-            for c in text.nfd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase) {
-                self.take(c, &mut each);
-            }
+impl Default for Word {
+    fn default() -> Self {
+        Self { bytes: [0; 4 * LONGEST_WORD], length: 0, characters: 0 }
+    }
+}
+
+impl Word {
+    fn push(&mut self, c: char) {
+        if self.characters < LONGEST_WORD {
+            self.length += c.encode_utf8(&mut self.bytes[self.length..]).len();
         }
-        self.end(&mut each);
+        self.characters += 1;
     }
 
-    fn take(&mut self, c: char, each: &mut impl FnMut(&str)) {
-        if c.is_whitespace() || c.is_control() || c == '\u{FFFD}' {
-            if c.is_whitespace() {
-                self.end(each);
-            }
-        } else if is_punctuation(c) || is_ideograph(c) {
-            self.end(each);
-            each(c.encode_utf8(&mut [0; 4]));
-        } else {
-            self.word.push(c);
-        }
+    fn is_empty(&self) -> bool {
+        self.characters == 0
     }
 
-    fn end(&mut self, each: &mut impl FnMut(&str)) {
-        /// BERT calls longer words unknown.
-        const LONGEST: usize = 100;
-        if !self.word.is_empty() {
-            let word = if self.word.chars().count() > LONGEST { "\u{0}" } else { &self.word };
-            each(word);
-            self.word.clear();
-        }
+    /// `None` when it was too long.
+    fn bytes(&self) -> Option<&[u8]> {
+        (self.characters <= LONGEST_WORD).then(|| &self.bytes[..self.length])
     }
+}
+
+/// Control characters, and what stands for a character that could not be read.
+fn is_dropped(c: char) -> bool {
+    !c.is_whitespace() && c.is_control() || c == '\u{FFFD}'
 }
 
 /// ASCII symbols count as punctuation, as in BERT; beyond ASCII the general punctuation blocks.
@@ -308,5 +382,126 @@ impl Calibration {
     /// As [`Calibration::new`].
     pub fn check(&self) -> Result<()> {
         Self::new(self.x.clone(), self.y.clone()).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+    use unicode_normalization::UnicodeNormalization;
+
+    /// BERT's tokeniser as it is described: normalise the text, cut it into words, spell each greedily.
+    struct Naive(HashMap<String, u32>);
+
+    impl Naive {
+        fn new() -> Self {
+            let at = 12 + u32::from_le_bytes(*TABLE[8..].first_chunk().unwrap()) as usize;
+            let bytes = u32::from_le_bytes(*TABLE[at + 8..].first_chunk().unwrap()) as usize;
+            let tokens = std::str::from_utf8(&TABLE[at + 12..][..bytes]).unwrap();
+            Self(tokens.trim_end_matches('\n').split('\n').map(str::to_owned).zip(0..).collect())
+        }
+
+        fn tokens(&self, text: &str) -> Vec<u32> {
+            let plain: String = text.nfd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).collect();
+            let mut words = vec![String::new()];
+            for c in plain.chars().filter(|c| !is_dropped(*c)) {
+                if c.is_whitespace() || is_punctuation(c) || is_ideograph(c) {
+                    words.extend([c.to_string(), String::new()]);
+                } else {
+                    words.last_mut().unwrap().push(c);
+                }
+            }
+            words.iter().filter(|word| !word.trim().is_empty()).flat_map(|word| self.spell(word)).collect()
+        }
+
+        fn spell(&self, word: &str) -> Vec<u32> {
+            let letters: Vec<char> = word.chars().collect();
+            let (mut ids, mut start) = (Vec::new(), 0);
+            while start < letters.len() && letters.len() <= LONGEST_WORD {
+                let piece = |end: usize| {
+                    let letters: String = letters[start..end].iter().collect();
+                    if start == 0 { letters } else { format!("##{letters}") }
+                };
+                let Some((end, id)) =
+                    (start + 1..=letters.len()).rev().find_map(|end| Some((end, *self.0.get(&piece(end))?)))
+                else {
+                    return Vec::new();
+                };
+                ids.push(id);
+                start = end;
+            }
+            if ids.len() > 64 { Vec::new() } else { ids }
+        }
+    }
+
+    const PARTS: &[&str] = &[
+        "the",
+        "Cluster",
+        "RESTORED",
+        "xylographic",
+        "antidisestablishmentarianism",
+        "etcd",
+        "don't",
+        "2379",
+        "##s",
+        " ",
+        "\t",
+        "\n",
+        "\u{1}",
+        "\u{FFFD}",
+        "\u{85}",
+        ".",
+        "(",
+        "\u{2014}",
+        "é",
+        "e\u{301}",
+        "İ",
+        "Straße",
+        "привет",
+        "й",
+        "日本",
+        "\u{F900}",
+        "한국",
+        "👍",
+        "नमस्ते",
+        "a\u{323}\u{302}",
+    ];
+
+    proptest! {
+        #[test]
+        fn tokens_are_those_of_the_naive_tokeniser(parts in prop::collection::vec(prop::sample::select(PARTS), 0..16)) {
+            thread_local!(static NAIVE: Naive = Naive::new());
+            let text = parts.concat();
+            prop_assert_eq!(StaticEmbedder::builtin().tokens(&text), NAIVE.with(|naive| naive.tokens(&text)), "{:?}", text);
+        }
+    }
+
+    #[test]
+    fn a_word_of_a_hundred_letters_is_spelt_and_a_longer_one_is_not() {
+        let naive = Naive::new();
+        for n in [62, 64, 66, 99, 100, 101, 400] {
+            for letter in ["a", "zq", "é", "word"] {
+                let text = letter.repeat(n).chars().take(n).collect::<String>();
+                assert_eq!(StaticEmbedder::builtin().tokens(&text), naive.tokens(&text), "{n} {letter}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_vector_is_the_unit_sum_of_its_rows_in_order() {
+        let embedder = StaticEmbedder::builtin();
+        let text = "How do I restore the etcd cluster from a snapshot, step by step? ".repeat(9);
+        let mut sum = vec![0.0f32; embedder.spec().dimensions];
+        for id in embedder.tokens(&text) {
+            let (scale, row) = embedder.row(id);
+            sum.iter_mut().zip(row).for_each(|(sum, byte)| *sum += scale * f32::from(*byte as i8));
+        }
+        similarity::normalise(&mut sum).unwrap();
+        let mut vector = Vec::new();
+        embedder.embed(&text, &mut vector).unwrap();
+        assert_eq!(vector, sum);
+        assert!(embedder.embed("привет как дела сегодня", &mut vector).is_none());
     }
 }

@@ -34,3 +34,4 @@ pub mod thread_state;
 pub mod threads;
 pub mod tokens;
 pub mod turn_log;
+mod word_table;

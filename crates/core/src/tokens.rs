@@ -3,7 +3,10 @@
 //!
 //! Every item is counted once, when it enters the session, and the number is kept.
 
+mod bpe;
+
 use crate::error::{Code, Error, Result};
+use bpe::Encoding;
 
 /// Counts the tokens of a text.
 pub trait TokenCounter {
@@ -47,8 +50,8 @@ impl Counter {
 impl TokenCounter for Counter {
     fn count(&self, text: &str) -> Result<u32> {
         match self {
-            Self::O200k => Ok(bpe_openai::o200k_base().count(text) as u32),
-            Self::Cl100k => Ok(bpe_openai::cl100k_base().count(text) as u32),
+            Self::O200k => Ok(Encoding::o200k().count(text)),
+            Self::Cl100k => Ok(Encoding::cl100k().count(text)),
             Self::Estimate => Ok(estimate(text)),
             Self::HuggingFace(tokenizer) => tokenizer
                 .encode_fast(text, false)
