@@ -1,9 +1,13 @@
 //! Vectors: the built-in static embedder, the one [`EmbeddingSpec`] of a session (G-56) and the calibration that maps a
 //! model's cosine to the scale on which SPEC-028's 0.70 / 0.50 mean what they say.
+#![expect(
+    clippy::inline_always,
+    reason = "a function that is not inlined is not compiled for the dispatched instruction set"
+)]
 
 use std::sync::OnceLock;
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 
@@ -193,29 +197,7 @@ impl StaticEmbedder {
 
     /// Adds the rows of `ids`, in their order, to the sums.
     fn add(&self, ids: &[u32], out: &mut [f32]) {
-        /// Sums that stay in registers; as many bytes of a row are a cache line.
-        const WIDE: usize = 64;
-        Arch::new().dispatch(|| {
-            let (blocks, tail) = out.as_chunks_mut::<WIDE>();
-            let rest = blocks.len() * WIDE;
-            for (at, sums) in blocks.iter_mut().enumerate() {
-                let mut block = *sums;
-                for id in ids {
-                    let (scale, row) = self.row(*id);
-                    let Some(row) = row[at * WIDE..].first_chunk::<WIDE>() else { continue };
-                    for (sum, byte) in block.iter_mut().zip(row) {
-                        *sum += scale * f32::from(*byte as i8);
-                    }
-                }
-                *sums = block;
-            }
-            for id in ids {
-                let (scale, row) = self.row(*id);
-                for (sum, byte) in tail.iter_mut().zip(&row[rest..]) {
-                    *sum += scale * f32::from(*byte as i8);
-                }
-            }
-        });
+        Arch::new().dispatch(AddRows { table: self, ids, out });
     }
 
     fn row(&self, id: u32) -> (f32, &'static [u8]) {
@@ -308,6 +290,42 @@ impl StaticEmbedder {
             }
         }
         found[..count].iter().for_each(|id| piece(Some(*id)));
+    }
+}
+
+/// [`StaticEmbedder::add`], compiled for each instruction set; the products are not fused, so all give the same bits.
+struct AddRows<'a> {
+    table: &'a StaticEmbedder,
+    ids: &'a [u32],
+    out: &'a mut [f32],
+}
+
+impl WithSimd for AddRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        /// Sums that stay in registers; as many bytes of a row are a cache line.
+        const WIDE: usize = 64;
+        let (blocks, tail) = self.out.as_chunks_mut::<WIDE>();
+        let rest = blocks.len() * WIDE;
+        for (at, sums) in blocks.iter_mut().enumerate() {
+            let mut block = *sums;
+            for id in self.ids {
+                let (scale, row) = self.table.row(*id);
+                let Some(row) = row[at * WIDE..].first_chunk::<WIDE>() else { continue };
+                for (sum, byte) in block.iter_mut().zip(row) {
+                    *sum += scale * f32::from(*byte as i8);
+                }
+            }
+            *sums = block;
+        }
+        for id in self.ids {
+            let (scale, row) = self.table.row(*id);
+            for (sum, byte) in tail.iter_mut().zip(&row[rest..]) {
+                *sum += scale * f32::from(*byte as i8);
+            }
+        }
     }
 }
 
