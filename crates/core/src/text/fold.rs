@@ -7,9 +7,26 @@ use unicode_normalization::UnicodeNormalization;
 /// Appends the folded form of `word` to `out`. Cost: about 1 ns a byte for ASCII, 40 ns a character otherwise.
 pub fn fold_into(word: &str, out: &mut String) {
     if word.is_ascii() {
-        out.extend(word.bytes().map(|b| b.to_ascii_lowercase() as char));
+        let from = out.len();
+        out.push_str(word);
+        out[from..].make_ascii_lowercase();
+    } else if word.chars().all(|c| simple(c).is_some()) {
+        out.extend(word.chars().filter_map(simple));
     } else {
         out.extend(word.nfkc().default_case_fold().nfkc().filter_map(plain));
+    }
+}
+
+/// The folded form of a letter or ideograph that folds to one character whatever stands beside it; others need the whole
+/// algorithm.
+fn simple(c: char) -> Option<char> {
+    match c {
+        '\0'..='\u{7f}' => Some(c.to_ascii_lowercase()),
+        '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{DE}' | '\u{410}'..='\u{42F}' => char::from_u32(c as u32 + 0x20),
+        '\u{400}'..='\u{40F}' => char::from_u32(c as u32 + 0x50),
+        '\u{E0}'..='\u{F6}' | '\u{F8}'..='\u{FF}' | '\u{430}'..='\u{45F}' | '\u{3041}'..='\u{3096}' => Some(c),
+        '\u{4E00}'..='\u{9FFF}' => Some(c),
+        _ => None,
     }
 }
 
@@ -67,6 +84,14 @@ mod tests {
         fold_into(&ascii, &mut fast);
         let slow: String = ascii.nfkc().default_case_fold().nfkc().filter_map(plain).collect();
         assert_eq!(fast, slow);
+        for c in (0..0xFFFF).filter_map(char::from_u32).filter(|c| simple(*c).is_some()) {
+            for word in [format!("{c}"), format!("a{c}b"), format!("й{c}か{c}é")] {
+                let slow: String = word.nfkc().default_case_fold().nfkc().filter_map(plain).collect();
+                fast.clear();
+                fold_into(&word, &mut fast);
+                assert_eq!(fast, slow);
+            }
+        }
         let mut accented = String::new();
         fold_into("É", &mut accented);
         assert_eq!(accented, "é");

@@ -8,6 +8,7 @@ mod entities;
 mod enumeration;
 mod fold;
 mod pack;
+mod segment;
 mod words;
 
 pub use entities::entities;
