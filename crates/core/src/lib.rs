@@ -20,6 +20,7 @@ pub mod intent;
 pub mod knowledge;
 pub mod model;
 pub mod needs;
+mod postings;
 pub mod references;
 pub mod render;
 pub mod scratch;

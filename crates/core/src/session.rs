@@ -936,10 +936,10 @@ impl Session {
         let mut lines = thread_state::summary(thread);
         while !lines.is_empty() {
             let text = render::thread(&thread.slug, &lines.join("\n"));
-            if call.counter.count(&text)? <= cap {
-                return Ok(Some(text));
-            }
-            lines.pop();
+            let Some(at) = call.counter.overflow(&text, cap)? else { return Ok(Some(text)) };
+            // The opening tag is the first line: as many lines as end before that place may fit.
+            let whole = text[..at].matches('\n').count().saturating_sub(1);
+            lines.truncate(whole.min(lines.len() - 1));
         }
         Ok(None)
     }

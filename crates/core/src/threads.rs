@@ -305,11 +305,10 @@ pub struct Evidence<'a> {
     pub speaker: u16,
 }
 
-/// Closeness of the turn to every thread, by ordinal. Cost: one pass over the log.
+/// Closeness of the turn to every thread, by ordinal. Cost: a look at every turn of the log, and one at those that hold a term.
 pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
     let Evidence { log, terms, .. } = *evidence;
     let mut all = vec![Closeness::default(); threads.all().len()];
-    let mut holders: Vec<Vec<u32>> = vec![Vec::new(); terms.len()];
     for (position, turn) in log.turns().iter().enumerate() {
         let Some(close) = all.get_mut(turn.thread as usize) else { continue };
         let similarity = evidence.similarities.get(position).copied().unwrap_or(0.0);
@@ -327,16 +326,19 @@ pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
         }
         close.age = (log.len() - position) as u32;
         close.turns += 1;
-        for (holders, term) in holders.iter_mut().zip(terms) {
-            if !holders.contains(&turn.thread) && turn.terms.contains(term) {
-                holders.push(turn.thread);
-            }
-        }
     }
     let idf: Vec<f32> = terms.iter().map(|term| log.idf(*term)).collect();
     let total = idf.iter().sum::<f32>().max(f32::MIN_POSITIVE);
-    for (holders, idf) in holders.iter().zip(&idf) {
-        for thread in holders {
+    let mut holders: Vec<u32> = Vec::new();
+    for (term, idf) in terms.iter().zip(&idf) {
+        holders.clear();
+        log.holders(*term, |at| {
+            let thread = log.turns()[at].thread;
+            if (thread as usize) < all.len() && holders.last() != Some(&thread) && !holders.contains(&thread) {
+                holders.push(thread);
+            }
+        });
+        for thread in &holders {
             let close = &mut all[*thread as usize];
             close.overlap += idf / total;
             if holders.len() == 1 {

@@ -16,6 +16,14 @@ pub trait TokenCounter {
     /// `TOKENIZER` when a foreign tokenizer or function fails.
     fn count(&self, text: &str) -> Result<u32>;
 
+    /// Where in `text` more than `limit` tokens have been seen, whatever follows; `None` when it has no more than those.
+    ///
+    /// # Errors
+    /// As [`TokenCounter::count`].
+    fn overflow(&self, text: &str, limit: u32) -> Result<Option<usize>> {
+        Ok((self.count(text)? > limit).then_some(text.len()))
+    }
+
     /// True when the numbers are estimates.
     fn estimated(&self) -> bool {
         false
@@ -57,6 +65,14 @@ impl TokenCounter for Counter {
                 .encode_fast(text, false)
                 .map(|encoding| encoding.len() as u32)
                 .map_err(|e| Error::new(Code::Tokenizer, e.to_string())),
+        }
+    }
+
+    fn overflow(&self, text: &str, limit: u32) -> Result<Option<usize>> {
+        match self {
+            Self::O200k => Ok(Encoding::o200k().overflow(text, limit)),
+            Self::Cl100k => Ok(Encoding::cl100k().overflow(text, limit)),
+            _ => Ok((self.count(text)? > limit).then_some(text.len())),
         }
     }
 

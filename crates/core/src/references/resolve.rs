@@ -33,13 +33,9 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// The newest turn within reach that holds `term`.
     pub fn last_mention(&self, term: u32) -> Option<Mention> {
-        if self.log.frequency(term) == 0 {
-            return None;
-        }
         let turns = self.log.turns();
-        let position = turns.iter().rev().take(REACH * 2).position(|turn| turn.terms.contains(&term))?;
-        let at = turns.len() - 1 - position;
-        Some(Mention { position: at, distance: position + 1, role: turns[at].role })
+        let at = self.log.last_holder(term, REACH * 2)?;
+        Some(Mention { position: at, distance: turns.len() - at, role: turns[at].role })
     }
 
     /// True when a list within reach has the members selected.

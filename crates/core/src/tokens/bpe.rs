@@ -48,9 +48,20 @@ impl Encoding {
 
     /// Tokens of `text`. Cost: about 10 ns a common English word.
     pub(super) fn count(&self, text: &str) -> u32 {
+        self.up_to(text, u32::MAX).0
+    }
+
+    /// End of the piece with which `text` has more than `limit` tokens; `None` when it has not. Cost: that of so many tokens.
+    pub(super) fn overflow(&self, text: &str, limit: u32) -> Option<usize> {
+        let (count, at) = self.up_to(text, limit);
+        (count > limit).then_some(at)
+    }
+
+    /// Tokens of the pieces of `text`, none after those that make it more than `limit`; where they end.
+    fn up_to(&self, text: &str, limit: u32) -> (u32, usize) {
         let bytes = text.as_bytes();
         let (mut at, mut count) = (0, 0);
-        while at < bytes.len() {
+        while at < bytes.len() && count <= limit {
             let rest = &bytes[at..];
             let length = piece(rest, self.cut).or_else(|| {
                 let pieces = self.tokenizer.pre.as_ref()?;
@@ -60,7 +71,7 @@ impl Encoding {
             count += self.tokens(&rest[..length]);
             at += length;
         }
-        count
+        (count, at)
     }
 
     fn tokens(&self, piece: &[u8]) -> u32 {
@@ -280,6 +291,16 @@ mod tests {
             let text = parts.concat();
             prop_assert_eq!(Encoding::o200k().count(&text), bpe_openai::o200k_base().count(text.as_str()) as u32, "o200k {:?}", text);
             prop_assert_eq!(Encoding::cl100k().count(&text), bpe_openai::cl100k_base().count(text.as_str()) as u32, "cl100k {:?}", text);
+        }
+
+        #[test]
+        fn what_overflows_does_so_whatever_follows(parts in prop::collection::vec(prop::sample::select(PARTS), 0..12), limit in 0u32..12) {
+            let text = parts.concat();
+            let encoding = Encoding::o200k();
+            match encoding.overflow(&text, limit) {
+                None => prop_assert!(encoding.count(&text) <= limit),
+                Some(at) => prop_assert!(encoding.count(&text) > limit && encoding.count(&text[..at]) > limit),
+            }
         }
 
         #[test]
