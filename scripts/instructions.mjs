@@ -24,7 +24,7 @@ if (!write && budgets[compiler] === undefined) skip(`there is no budget for ${co
 run("cargo", ["build", "--quiet", "--release", "--target", host, "-p", "trihorizon-core", "--example", "instructions"]);
 const program = join(root, "target", host, "release", "examples", "instructions");
 const counted = Object.fromEntries(
-  ["classify", "assemble", "embed", "count"].map((work) => [
+  ["classify", "classify-text", "assemble", "assemble-long", "embed", "count"].map((work) => [
     work,
     Math.round((instructions(work, many) - instructions(work, few)) / (many - few)),
   ]),
@@ -36,7 +36,7 @@ if (write) {
 } else {
   const over = Object.entries(counted).filter(([work, count]) => count > budgets[compiler][work] * (1 + tolerance));
   for (const [work, count] of Object.entries(counted)) {
-    console.log(`${work.padEnd(10)} ${count} instructions, budget ${budgets[compiler][work]}`);
+    console.log(`${work.padEnd(13)} ${count} instructions, budget ${budgets[compiler][work]}`);
   }
   if (over.length > 0) {
     console.error(`Over budget by more than ${tolerance * 100} %: ${over.map(([work]) => work).join(", ")}.`);

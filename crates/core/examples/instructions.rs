@@ -1,6 +1,7 @@
 //! Work whose instructions are counted: `scripts/instructions.mjs` runs it under callgrind and compares with the budget.
 //!
-//! `instructions classify|assemble|embed|count N` does the work N times; the difference of two runs is its cost.
+//! `instructions WORK N` does the work N times; the difference of two runs is its cost. `classify` has a vector and a
+//! locale, `classify-text` neither; `assemble` packs 8 turns, `assemble-long` 1,000, from the text.
 
 use trihorizon_core::config::{CallOptions, Options};
 use trihorizon_core::embedding::StaticEmbedder;
@@ -27,8 +28,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let counter = Counter::O200k;
     let call = Call { options: &options, counter: &counter, now: 0 };
     let mut workspace = Workspace::default();
+    let auto = Options::parse("{}")?;
+    let from_text = Call { options: &auto, ..call };
+    let turns = if work == "assemble-long" { 1000 } else { DIALOGUE.len() };
     let mut session = Session::new("s", "", &options);
-    for (at, text) in DIALOGUE.iter().enumerate() {
+    for (at, text) in DIALOGUE.iter().cycle().take(turns).enumerate() {
         let role = if at % 2 == 0 { MessageRole::User } else { MessageRole::Assistant };
         session.append(role, text, Meta::default(), None, call, &mut workspace)?;
     }
@@ -38,6 +42,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..times {
         match work.as_str() {
             "classify" => drop(session.classify(TURN, Some(&vector), &dry, call, &mut workspace)?),
+            "classify-text" => drop(session.classify(TURN, None, &dry, from_text, &mut workspace)?),
+            "assemble-long" => drop(session.assemble(TURN, None, &dry, None, from_text, &mut workspace)?),
             "assemble" => drop(session.assemble(TURN, Some(&vector), &dry, None, call, &mut workspace)?),
             "embed" => drop(StaticEmbedder::builtin().embed(TURN, &mut vector)),
             "count" => drop(counter.count(TURN)?),

@@ -1,9 +1,5 @@
 //! Vectors: the built-in static embedder, the one [`EmbeddingSpec`] of a session (G-56) and the calibration that maps a
 //! model's cosine to the scale on which SPEC-028's 0.70 / 0.50 mean what they say.
-#![expect(
-    clippy::inline_always,
-    reason = "a function that is not inlined is not compiled for the dispatched instruction set"
-)]
 
 use std::sync::OnceLock;
 

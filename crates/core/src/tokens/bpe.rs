@@ -141,10 +141,11 @@ fn piece(text: &[u8], cut: Cut) -> Option<usize> {
 /// Letters from `start` on.
 #[inline]
 fn word(text: &[u8], start: usize, cut: Cut) -> Option<usize> {
-    let run = |from: usize, of: &[Kind]| (from..).find(|at| !of.contains(&kind(text, *at))).unwrap_or(text.len());
+    let run =
+        |from: usize, of: fn(Kind) -> bool| (from..text.len()).find(|at| !of(kind(text, *at))).unwrap_or(text.len());
     let end = match cut {
-        Cut::O200k => run(run(start, &[Kind::Upper]), &[Kind::Lower]),
-        Cut::Cl100k => run(start, &[Kind::Upper, Kind::Lower]),
+        Cut::O200k => run(run(start, |kind| kind == Kind::Upper), |kind| kind == Kind::Lower),
+        Cut::Cl100k => run(start, |kind| matches!(kind, Kind::Upper | Kind::Lower)),
     };
     match kind(text, end) {
         Kind::Beyond => None,
@@ -155,17 +156,17 @@ fn word(text: &[u8], start: usize, cut: Cut) -> Option<usize> {
 
 /// Marks from `from` on, with the line ends (and slashes) after them.
 fn marks(text: &[u8], from: usize, cut: Cut) -> Option<usize> {
-    let end = (from..).find(|at| kind(text, *at) != Kind::Mark)?;
+    let end = (from..=text.len()).find(|at| kind(text, *at) != Kind::Mark)?;
     if kind(text, end) == Kind::Beyond {
         return None;
     }
-    (end..).find(|at| kind(text, *at) != Kind::Line && !(cut == Cut::O200k && text.get(*at) == Some(&b'/')))
+    (end..=text.len()).find(|at| kind(text, *at) != Kind::Line && !(cut == Cut::O200k && text.get(*at) == Some(&b'/')))
 }
 
 /// White space up to its last line end, or all of it at the end of the text, or all but the last, which belongs to what
 /// comes after.
 fn blank(text: &[u8]) -> Option<usize> {
-    let end = (0..).find(|at| !matches!(kind(text, *at), Kind::Space | Kind::Line))?;
+    let end = (0..=text.len()).find(|at| !matches!(kind(text, *at), Kind::Space | Kind::Line))?;
     let line = (0..end).rfind(|at| kind(text, *at) == Kind::Line);
     match kind(text, end) {
         Kind::Beyond => None,
