@@ -1,6 +1,6 @@
 //! The turn log: Tier C's store (SPEC-028 §3).
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::postings::Postings;
@@ -100,7 +100,10 @@ impl TurnLog {
 
     /// Position of a turn.
     pub fn position(&self, id: u32) -> Option<usize> {
-        self.turns.binary_search_by_key(&id, |turn| turn.id).ok()
+        let held = |at: &usize| self.turns.get(*at).is_some_and(|turn| turn.id == id);
+        // Where it is as long as no turn before it was erased.
+        let at = id.checked_sub(self.turns.first()?.id)? as usize;
+        Some(at).filter(held).or_else(|| self.turns.binary_search_by_key(&id, |turn| turn.id).ok())
     }
 
     /// A turn by id.
@@ -267,13 +270,17 @@ impl TurnLog {
 
 /// Hashes of the first `most` different content words of a text, in order of first mention.
 pub fn content_terms(text: &Text, most: usize) -> Vec<u32> {
-    let mut seen = FxHashSet::default();
-    text.words()
-        .iter()
-        .filter(|word| word.is_content() && seen.insert(word.term))
-        .map(|word| word.term)
-        .take(most)
-        .collect()
+    // Most terms are new, and a bit of their own says so.
+    let mut seen = [0u64; 16];
+    let mut terms: Vec<u32> = Vec::new();
+    for word in text.words().iter().filter(|word| word.is_content()) {
+        let (at, bit) = (word.term as usize % seen.len(), 1 << (word.term >> 26));
+        if terms.len() < most && (seen[at] & bit == 0 || !terms.contains(&word.term)) {
+            terms.push(word.term);
+            seen[at] |= bit;
+        }
+    }
+    terms
 }
 
 /// Different content words that a turn is found by; a longer one is found by its beginning.
