@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
 
 use unicode_normalization::UnicodeNormalization;
@@ -14,10 +14,12 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::Text;
 use super::fold::fold_into;
+use super::words::term;
 
 use crate::embedding::StaticEmbedder;
 use crate::error::{Code, Error, Result};
 use crate::similarity;
+use crate::word_table::WordTable;
 
 /// Most likely part of speech, after the context rules of [`super::Text::read`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -398,7 +400,27 @@ pub struct Pack {
     roles: Vec<Box<str>>,
     grammar: Arc<Grammar>,
     suffixes: Vec<(Box<str>, Tag)>,
+    /// Numbers of the strings above, from 1.
+    strings: Option<WordTable<u32>>,
+    /// What is known of all the strings above, in the order of their numbers.
+    readings: Vec<Reading>,
+    nothing: Reading,
     index: u16,
+}
+
+/// What a pack knows of one string, found in one look-up.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// Its entry, of its own or by its ending.
+    pub entry: Entry,
+    /// Hash of its stem.
+    pub term: u32,
+    /// It does not fall into parts.
+    pub whole: bool,
+    /// Words known as one that begin with it, longest first: the strings after it, and what is known.
+    pub compounds: Box<[(Box<[u32]>, Entry)]>,
+    /// Phrases that begin with it, longest first: kind and the strings after it.
+    pub phrases: Box<[(PhraseKind, Box<[u32]>)]>,
 }
 
 /// What rules ask of a language beside its words; shared with every text read.
@@ -449,7 +471,7 @@ impl Grammar {
 
     /// True for a superlative, by its form.
     pub fn is_superlative(&self, folded: &str) -> bool {
-        self.superlatives.iter().any(|ending| folded.len() > ending.len() + 2 && folded.ends_with(&**ending))
+        self.superlatives.iter().any(|ending| folded.len() > ending.len() + 2 && ends(folded, ending))
     }
 }
 
@@ -617,6 +639,7 @@ impl Pack {
                 pack.capitals.entry(pack.fold(&word)).or_default().class = class;
             }
         }
+        pack.number_strings();
         let mut text = Text::default();
         for (key, phrases) in file.phrases {
             let kind: PhraseKind =
@@ -654,7 +677,39 @@ impl Pack {
         });
         pack.stemmed = pack.by_stem();
         pack.suffixes = pairs(&file.suffixes).filter_map(|(suffix, tag)| Some((suffix, tag_of(&tag)?))).collect();
+        pack.number_strings();
         Ok(pack)
+    }
+
+    /// Makes one look-up of all there are.
+    fn number_strings(&mut self) {
+        let compounds =
+            self.compounds.iter().flat_map(|(first, known)| known.iter().map(move |(rest, _)| (first, rest)));
+        let phrases = self.phrases.iter().flat_map(|(first, known)| known.iter().map(move |(_, rest)| (first, rest)));
+        let together = compounds.chain(phrases).flat_map(|(first, rest)| rest.iter().chain([first]));
+        let strings: FxHashSet<&str> = self.words.keys().chain(together).map(|string| &**string).collect();
+        let strings: Vec<&str> = strings.into_iter().collect();
+        let table = WordTable::new(strings.iter().enumerate().map(|(at, string)| (string.as_bytes(), at as u32 + 1)));
+        let all = |strings: &[Box<str>]| strings.iter().filter_map(|string| table.get(string.as_bytes())).collect();
+        let reading = |string: &&str| Reading {
+            entry: self.entry(string),
+            term: term(self.stem(string)),
+            whole: self.cuts(string).is_none(),
+            compounds: self.compounds.get(*string).into_iter().flatten().map(|(rest, e)| (all(rest), *e)).collect(),
+            phrases: self.phrases.get(*string).into_iter().flatten().map(|(kind, rest)| (*kind, all(rest))).collect(),
+        };
+        self.readings = strings.iter().map(reading).collect();
+        self.strings = Some(table);
+    }
+
+    /// The number of a folded string in the pack, 0 for one it does not know. Cost: about 5 ns.
+    pub fn find(&self, folded: &str) -> u32 {
+        self.strings.as_ref().and_then(|strings| strings.get(folded.as_bytes())).unwrap_or_default()
+    }
+
+    /// What is known of the string with a number.
+    pub fn reading(&self, string: u32) -> &Reading {
+        self.readings.get((string as usize).wrapping_sub(1)).unwrap_or(&self.nothing)
     }
 
     /// What is known of a word, of several words known as one, or of `-word`, split off behind another.
@@ -753,7 +808,7 @@ impl Pack {
         let tag = self
             .suffixes
             .iter()
-            .find(|(suffix, _)| folded.len() > suffix.len() + 2 && folded.ends_with(&**suffix))
+            .find(|(suffix, _)| folded.len() > suffix.len() + 2 && ends(folded, suffix))
             .map_or(Tag::Noun, |(_, tag)| *tag);
         Entry { tag, ..Entry::default() }
     }
@@ -768,19 +823,9 @@ impl Pack {
         }
     }
 
-    /// Phrases that begin with `first`, longest first: kind and the words after the first.
-    pub fn phrases(&self, first: &str) -> &[(PhraseKind, Box<[Box<str>]>)] {
-        self.phrases.get(first).map_or(&[], Vec::as_slice)
-    }
-
     /// True when some words are known only together.
     pub fn has_compounds(&self) -> bool {
         !self.compounds.is_empty()
-    }
-
-    /// Words known as one that begin with `first`, longest first: the words after the first, and what is known.
-    pub fn compound(&self, first: &str) -> &[(Box<[Box<str>]>, Entry)] {
-        self.compounds.get(first).map_or(&[], Vec::as_slice)
     }
 
     /// Largest cosine of a built-in vector to the pack's requests to clarify; 0 without any. Cost: one dot product each.
@@ -883,11 +928,9 @@ impl Pack {
         let least = if self.inflected { 2 } else { 1 };
         let mut stem = (folded, "");
         // Each round takes an ending off, or gives the stem its last form.
-        while let Some((suffix, with)) = self
-            .stems
-            .iter()
-            .find(|(suffix, _)| stem.0.strip_suffix(&**suffix).is_some_and(|rest| rest.chars().nth(least).is_some()))
-        {
+        while let Some((suffix, with)) = self.stems.iter().find(|(suffix, _)| {
+            ends(stem.0, suffix) && stem.0.strip_suffix(&**suffix).is_some_and(|rest| rest.chars().nth(least).is_some())
+        }) {
             stem = (&stem.0[..stem.0.len() - suffix.len()], with);
             if !self.inflected || !with.is_empty() {
                 break;
@@ -903,7 +946,7 @@ impl Pack {
         }
         self.clitics
             .iter()
-            .find(|clitic| folded.len() > clitic.len() && folded.ends_with(&***clitic))
+            .find(|clitic| folded.len() > clitic.len() && ends(folded, clitic))
             .map_or(0, |clitic| clitic.len())
     }
 
@@ -1003,6 +1046,12 @@ impl Pack {
     pub fn grammar(&self) -> &Arc<Grammar> {
         &self.grammar
     }
+}
+
+/// `ends_with`, decided by the last byte where it can be.
+fn ends(word: &str, ending: &str) -> bool {
+    let last = |text: &str| text.as_bytes().last().copied();
+    (ending.is_empty() || last(word) == last(ending)) && word.ends_with(ending)
 }
 
 /// Latin letters without their marks.

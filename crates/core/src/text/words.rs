@@ -4,9 +4,9 @@ use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 use std::sync::Arc;
-use unicode_segmentation::UnicodeSegmentation;
 
 use super::pack::{Class, Entry, Grammar, Pack, PhraseKind, Tag};
+use super::segment::segment;
 
 /// What stands between a word and the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct Word {
     pub end: u32,
     folded: (u32, u32),
     role: (u32, u32),
+    /// Its number in the pack; 0 when the pack does not know it.
+    string: u32,
     /// Hash of the stem: equal for "bug" and "bugs", in any text.
     pub term: u32,
     /// Classes of the pack.
@@ -137,14 +139,14 @@ impl Text {
         }
         let mut sentence = 0;
         let mut last_end = 0;
-        for (start, word) in source.unicode_word_indices() {
+        segment(source, |start, word| {
             let gap = gap(&source[last_end..start], last_end == 0);
             if gap.has(Gap::STOP) && !self.words.is_empty() {
                 sentence += 1;
             }
             last_end = start + word.len();
             self.push(word, start, gap, sentence, pack);
-        }
+        });
         self.sentences = if self.words.is_empty() { 0 } else { sentence + 1 };
         self.compounds(pack);
         self.joined = self.words.iter().filter(|word| word.is_attached()).count();
@@ -164,9 +166,13 @@ impl Text {
         let from = self.folded.len();
         pack.fold_into(word, &mut self.folded);
         let to = self.folded.len();
-        let Some(cuts) = pack.cuts(&self.folded[from..to]) else {
-            let entry = pack.entry(&self.folded[from..to]);
-            return self.word((start, start + word.len()), (from, to), gap, sentence, pack, entry, word);
+        let folded = &self.folded[from..to];
+        let string = pack.find(folded);
+        let known = pack.reading(string);
+        let cuts = if known.whole { None } else { pack.cuts(folded) };
+        let Some(cuts) = cuts else {
+            let entry = if known.whole { known.entry } else { pack.entry(folded) };
+            return self.word((start, start + word.len()), (from, to), gap, sentence, pack, string, entry, word);
         };
         let (mut part, mut written, mut before) = (from, 0, gap);
         for (at, end) in cuts.places().iter().map(|cut| from + cut).chain([to]).enumerate() {
@@ -177,7 +183,8 @@ impl Text {
             let folded = &self.folded[part..end];
             let entry = if behind { pack.attached(folded) } else { pack.entry(folded) };
             let original = if behind { "" } else { &word[written..] };
-            self.word((start + written, start + until), (part, end), before, sentence, pack, entry, original);
+            let string = pack.find(folded);
+            self.word((start + written, start + until), (part, end), before, sentence, pack, string, entry, original);
             (part, written, before) = (end, until, Gap::JOINED);
         }
     }
@@ -190,6 +197,7 @@ impl Text {
         gap: Gap,
         sentence: u16,
         pack: &Pack,
+        string: u32,
         entry: Entry,
         original: &str,
     ) {
@@ -209,7 +217,7 @@ impl Text {
             (class, tag) = (Class::STOP, Tag::Function);
         }
         self.unspaced |= is_lone(text, is_han);
-        let term = term(pack.stem(text));
+        let term = if string > 0 { pack.reading(string).term } else { term(pack.stem(text)) };
         let role = pack.role(&entry).map_or(folded, |role| {
             let from = self.folded.len();
             self.folded.push_str(role);
@@ -220,6 +228,7 @@ impl Text {
             end: end as u32,
             folded: (folded.0 as u32, folded.1 as u32),
             role: (role.0 as u32, role.1 as u32),
+            string,
             term,
             class,
             tag,
@@ -256,6 +265,7 @@ impl Text {
                 word.end = self.words[at + rest].end;
                 word.folded = (from as u32, to as u32);
                 word.role = if self.folded.len() > to { (to as u32, self.folded.len() as u32) } else { word.folded };
+                word.string = pack.find(&self.folded[from..to]);
                 (word.class, word.value) = (entry.class, entry.value);
                 word.tag = likely(entry);
                 word.term = term((&self.folded[from..to], ""));
@@ -269,7 +279,7 @@ impl Text {
 
     /// The longest word of several that begins at word `at`: how many follow the first, and what is known of it.
     fn compound(&self, at: usize, pack: &Pack) -> Option<(usize, Entry)> {
-        let known = pack.compound(self.folded(at)).iter();
+        let known = pack.reading(self.words[at].string).compounds.iter();
         known.filter(|(rest, _)| self.matches(at + 1, rest)).map(|(rest, entry)| (rest.len(), *entry)).next()
     }
 
@@ -313,7 +323,7 @@ impl Text {
         /// Words of a turn that a closing particle makes a follow-up.
         const SHORT: usize = 8;
         for at in 0..self.words.len() {
-            for (kind, rest) in pack.phrases(self.folded(at)) {
+            for (kind, rest) in &pack.reading(self.words[at].string).phrases {
                 let words = at..at + 1 + rest.len();
                 // A longer phrase of the kind that covers this one began at most a phrase's length ago.
                 if self.matches(at + 1, rest)
@@ -329,12 +339,10 @@ impl Text {
         }
     }
 
-    fn matches(&self, at: usize, rest: &[Box<str>]) -> bool {
-        at + rest.len() <= self.words.len()
-            && rest
-                .iter()
-                .enumerate()
-                .all(|(i, word)| self.folded(at + i) == &**word && !self.words[at + i].gap.has(Gap::STOP))
+    /// True when the words from `at` on are these strings of the pack, within a sentence.
+    fn matches(&self, at: usize, strings: &[u32]) -> bool {
+        let Some(words) = self.words.get(at..at + strings.len()) else { return false };
+        words.iter().zip(strings).all(|(word, string)| word.string == *string && !word.gap.has(Gap::STOP))
     }
 
     /// Where nouns have capitals, an unknown word without one is an adjective before a noun, else a verb, and a capital
@@ -537,7 +545,7 @@ fn is_hiragana(c: char) -> bool {
 }
 
 /// Hash of a stem given as prefix and replacement ending; the same in every text and on every machine.
-fn term((prefix, ending): (&str, &str)) -> u32 {
+pub(super) fn term((prefix, ending): (&str, &str)) -> u32 {
     let mut hasher = FxHasher::default();
     for byte in prefix.bytes().chain(ending.bytes()) {
         hasher.write_u8(byte);
@@ -567,6 +575,9 @@ fn place(word: &str, folded: &str, pack: &Pack) -> Option<usize> {
 fn gap(between: &str, first: bool) -> Gap {
     if first && between.is_empty() {
         return Gap::STOP;
+    }
+    if between == " " && !first {
+        return Gap::default();
     }
     let mut bits = if between.is_empty() { Gap::JOINED.0 } else { 0 };
     for c in between.chars() {
