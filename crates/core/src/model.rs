@@ -8,6 +8,9 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+/// Feature vectors scored together.
+pub const LANES: usize = 8;
+
 /// One linear model: score = bias + Σ weight × feature.
 #[derive(Clone, Debug, Default)]
 pub struct Linear {
@@ -20,6 +23,18 @@ impl Linear {
     pub fn score(&self, features: &[f32]) -> f32 {
         debug_assert_eq!(features.len(), self.weights.len());
         self.bias + self.weights.iter().zip(features).map(|(w, f)| w * f).sum::<f32>()
+    }
+
+    /// The raw scores of [`LANES`] feature vectors, given feature by feature: the same bits as one after the other.
+    pub fn scores<const N: usize>(&self, features: &[[f32; LANES]; N]) -> [f32; LANES] {
+        debug_assert_eq!(N, self.weights.len());
+        let mut sums = [0.0; LANES];
+        for (weight, feature) in self.weights.iter().zip(features) {
+            for (sum, number) in sums.iter_mut().zip(feature) {
+                *sum += weight * number;
+            }
+        }
+        sums.map(|sum| self.bias + sum)
     }
 
     /// The score as a probability.
