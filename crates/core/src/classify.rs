@@ -294,7 +294,8 @@ pub fn dependence_features(
     let first = words.get(text.opener(0)).copied().unwrap_or_default();
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
     let leading = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 2));
-    let any = |class: Class| flag(words.iter().any(|w| w.class.has(class)));
+    let classes = words.iter().fold(Class::NONE, |all, word| all.or(word.class));
+    let any = |class: Class| flag(classes.has(class));
     let best = strongest(references, |_| true);
     let unseen = if terms.is_empty() {
         0.0

@@ -176,7 +176,7 @@ impl<'a> Needs<'a> {
     fn each(&self, mut see: impl FnMut(&[Lanes; NEED_FEATURES.len()], usize)) {
         let overlaps = self.overlaps();
         let most = overlaps.iter().copied().fold(0.0, f32::max);
-        let last = self.of.log.last(Role::User).map_or(&[][..], |turn| &turn.references);
+        let links = self.links();
         let mut inside = 0;
         let mut left = overlaps.len();
         while left > 0 {
@@ -185,30 +185,43 @@ impl<'a> Needs<'a> {
             for lane in 0..turns {
                 left -= 1;
                 inside += u32::from(self.of.log.turns()[left].thread == self.of.thread);
-                self.describe(left, inside, &overlaps, last, &mut numbers, lane);
+                self.describe(left, inside, &overlaps, &links, &mut numbers, lane);
             }
             see(&self.combine(&numbers, most), turns);
         }
     }
 
-    /// The numbers of the turn at `position`, the `inside`-th newest of its thread; `referred` are the turns that the last
-    /// user's turn points at.
+    /// What points at each earlier turn.
+    fn links(&self) -> Vec<Links> {
+        let Evidence { log, references, .. } = self.of;
+        let mut links = vec![Links::default(); log.len()];
+        let position = |target: &Target| if let Target::Turn(id) = target { log.position(*id) } else { None };
+        for reference in references {
+            if let Some(at) = reference.target.as_ref().and_then(position) {
+                links[at].confidence = links[at].confidence.max(reference.confidence);
+            }
+            reference.alternatives.iter().filter_map(position).for_each(|at| links[at].alternative = true);
+        }
+        if let Some(last) = log.last(Role::User) {
+            last.references.iter().filter_map(|id| log.position(*id)).for_each(|at| links[at].referred = true);
+        }
+        links
+    }
+
+    /// The numbers of the turn at `position`, the `inside`-th newest of its thread.
     fn describe(
         &self,
         position: usize,
         inside: u32,
         overlaps: &[f32],
-        referred: &[u32],
+        links: &[Links],
         into: &mut Numbers,
         lane: usize,
     ) {
         let flag = |holds: bool| f32::from(u8::from(holds));
-        let Evidence { log, references, thread, .. } = self.of;
+        let Evidence { log, thread, .. } = self.of;
         let turn = &log.turns()[position];
         let (overlap, similarity) = (overlaps[position], self.similarity(position));
-        let targets = |id: u32| {
-            references.iter().filter(|r| r.target == Some(Target::Turn(id))).map(|r| r.confidence).fold(0.0, f32::max)
-        };
         let partner = self.partner(position);
         let distance = log.len() - position;
         into.last[lane] = flag(distance == 1);
@@ -224,14 +237,14 @@ impl<'a> Needs<'a> {
         into.similarity[lane] = similarity;
         into.exchange_overlap[lane] = partner.map_or(overlap, |at| overlap.max(overlaps[at]));
         into.exchange_similarity[lane] = partner.map_or(similarity, |at| similarity.max(self.similarity(at)));
-        into.exchange_reference[lane] = flag(partner.is_some_and(|at| targets(log.turns()[at].id) > 0.0));
-        into.reference[lane] = targets(turn.id);
-        into.alternative[lane] = flag(references.iter().any(|r| r.alternatives.contains(&Target::Turn(turn.id))));
+        into.exchange_reference[lane] = flag(partner.is_some_and(|at| links[at].confidence > 0.0));
+        into.reference[lane] = links[position].confidence;
+        into.alternative[lane] = flag(links[position].alternative);
         into.question[lane] = flag(turn.question);
         into.list[lane] = flag(!turn.lists.is_empty());
         into.named[lane] = flag(!turn.entities.is_empty());
         into.terms[lane] = turn.terms.len().min(40) as f32;
-        into.referred[lane] = flag(referred.contains(&turn.id));
+        into.referred[lane] = flag(links[position].referred);
     }
 
     /// The features of several turns from their numbers.
@@ -291,6 +304,17 @@ impl<'a> Needs<'a> {
             times(alone * pronoun, &brief),
         ]
     }
+}
+
+/// What points at a turn.
+#[derive(Clone, Copy, Default)]
+struct Links {
+    /// Largest confidence of a reference of the turn.
+    confidence: f32,
+    /// A reference of the turn may mean it.
+    alternative: bool,
+    /// The last turn of the user points at it.
+    referred: bool,
 }
 
 /// Turns whose numbers are worked out together.

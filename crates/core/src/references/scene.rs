@@ -97,15 +97,10 @@ impl<'a> Scene<'a> {
                 if counts { log.idf(word.term) } else { 0.0 }
             };
             let idf: Vec<f32> = text.words().iter().map(&mut weigh).collect();
-            let held = |terms: &[u32]| {
-                text.words()
-                    .iter()
-                    .zip(&idf)
-                    .enumerate()
-                    .filter(|(at, (word, idf))| **idf > 0.0 && self.known[*at] && terms.contains(&word.term))
-                    .map(|(_, (_, idf))| idf)
-                    .sum()
-            };
+            let known =
+                text.words().iter().zip(&idf).zip(&self.known).filter(|((_, idf), known)| **idf > 0.0 && **known);
+            let known: Vec<(u32, f32)> = known.map(|((word, idf), _)| (word.term, *idf)).collect();
+            let held = |terms: &[u32]| known.iter().filter(|(term, _)| terms.contains(term)).map(|(_, idf)| idf).sum();
             let shared = log.turns()[self.first()..].iter().map(|turn| held(&turn.terms)).collect();
             Overlap { total: idf.iter().sum(), idf, shared }
         })
