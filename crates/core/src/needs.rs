@@ -136,7 +136,9 @@ impl<'a> Needs<'a> {
         for (term, idf) in self.of.terms.iter().zip(&self.idf) {
             self.of.log.holders(*term, |at| shared[at] += idf);
         }
-        shared.iter_mut().for_each(|shared| *shared /= self.total);
+        for shared in &mut shared {
+            *shared /= self.total;
+        }
         shared
     }
 
@@ -222,6 +224,8 @@ impl<'a> Needs<'a> {
         let Evidence { log, thread, .. } = self.of;
         let turn = &log.turns()[position];
         let (overlap, similarity) = (overlaps[position], self.similarity(position));
+        // Said once, so that no look into the lanes is checked.
+        let lane = lane % LANES;
         let partner = self.partner(position);
         let distance = log.len() - position;
         into.last[lane] = flag(distance == 1);
@@ -360,10 +364,12 @@ fn recency(distance: u32, half_life: f64) -> f32 {
         static KNOWN: RefCell<(f64, Vec<f32>)> = const { RefCell::new((0.0, Vec::new())) };
     }
     KNOWN.with_borrow_mut(|(of, known)| {
-        if *of != half_life {
+        if of.to_bits() != half_life.to_bits() {
             (*of, *known) = (half_life, Vec::new());
         }
-        known.extend((known.len() as u32..=distance).map(|distance| turn_recency(distance, half_life) as f32));
+        if known.len() <= distance as usize {
+            known.extend((known.len() as u32..=distance).map(|distance| turn_recency(distance, half_life) as f32));
+        }
         known[distance as usize]
     })
 }
@@ -374,7 +380,9 @@ fn age(distance: u32) -> f32 {
         static KNOWN: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
     }
     KNOWN.with_borrow_mut(|known| {
-        known.extend((known.len() as u32..=distance).map(|distance| (distance as f32).ln_1p() / 3.0));
+        if known.len() <= distance as usize {
+            known.extend((known.len() as u32..=distance).map(|distance| (distance as f32).ln_1p() / 3.0));
+        }
         known[distance as usize]
     })
 }

@@ -16,7 +16,8 @@ pub trait TokenCounter {
     /// `TOKENIZER` when a foreign tokenizer or function fails.
     fn count(&self, text: &str) -> Result<u32>;
 
-    /// Where in `text` more than `limit` tokens have been seen, whatever follows; `None` when it has no more than those.
+    /// Where in `text` more than `limit` tokens have been seen, `None` when it has no more than those. A text that is the
+    /// same up to the end of that line, with another after it, has more than `limit` too.
     ///
     /// # Errors
     /// As [`TokenCounter::count`].

@@ -295,12 +295,20 @@ mod tests {
         }
 
         #[test]
-        fn what_overflows_does_so_whatever_follows(parts in prop::collection::vec(prop::sample::select(PARTS), 0..12), limit in 0u32..12) {
-            let text = parts.concat();
-            let encoding = Encoding::o200k();
+        fn a_line_that_overflows_does_so_whatever_line_follows(
+            line in prop::collection::vec(prop::sample::select(PARTS), 0..12),
+            rest in prop::collection::vec(prop::sample::select(PARTS), 0..6),
+            limit in 0u32..12,
+        ) {
+            let (encoding, line) = (Encoding::o200k(), line.concat());
+            let text = format!("{line}\nOpen: {}", rest.concat());
             match encoding.overflow(&text, limit) {
                 None => prop_assert!(encoding.count(&text) <= limit),
-                Some(at) => prop_assert!(encoding.count(&text) > limit && encoding.count(&text[..at]) > limit),
+                Some(at) => {
+                    prop_assert!(encoding.count(&text) > limit);
+                    let shorter = format!("{line}\n</thread>");
+                    prop_assert!(at > line.len() || encoding.count(&shorter) > limit);
+                }
             }
         }
 
