@@ -537,6 +537,9 @@ static FILES: &[(&str, &str, &str)] = &[
 /// Share of a text's words that a pack must know for the text to be in its language.
 const LEAST_KNOWN: f32 = 0.2;
 
+/// Words of a text that tell its language.
+const LOOKED_AT: usize = 24;
+
 /// A text of at most so many words may be all names.
 const NAMES: usize = 4;
 
@@ -849,7 +852,8 @@ impl Pack {
         /// Shorter texts are guessed badly from their letters.
         const SHORT: usize = 48;
         let english = Self::of("en");
-        let in_english = if text.len() <= SHORT { english.known(text) } else { 0.0 };
+        let opening = || text.unicode_words().take(LOOKED_AT);
+        let in_english = if text.len() <= SHORT { english.known(opening()) } else { 0.0 };
         if in_english >= 1.0 {
             return english;
         }
@@ -870,7 +874,7 @@ impl Pack {
             whichlang::Lang::Tur => "tr",
             _ => "und",
         });
-        let known = guess.known(text);
+        let known = guess.known(opening());
         if in_english > 0.5 && in_english >= known {
             return english;
         }
@@ -878,16 +882,17 @@ impl Pack {
             return guess;
         }
         // The one that knows most; the guess among equals.
+        let opening: Vec<&str> = opening().collect();
         let mut best = (known, guess);
         for at in 1..FILES.len() {
             let pack = Self::get(at);
-            let known = pack.known(text);
+            let known = pack.known(opening.iter().copied());
             if known > best.0 {
                 best = (known, pack);
             }
         }
         // A few names and numbers are no other language's for that.
-        let named = || text.unicode_words().nth(NAMES).is_none() && text.unicode_words().all(str::is_ascii);
+        let named = || opening.len() <= NAMES && opening.iter().all(|word| word.is_ascii());
         if best.0 >= LEAST_KNOWN {
             best.1
         } else if named() {
@@ -897,14 +902,13 @@ impl Pack {
         }
     }
 
-    /// Share of the first words of `text` that the pack has anything to say about; a word known in parts counts, a name
+    /// Share of the first words of a text that the pack has anything to say about; a word known in parts counts, a name
     /// or number only when there is nothing else. Cost: the look-ups, and no more than it takes to tell that the share is
     /// not small.
-    fn known(&self, text: &str) -> f32 {
-        const LOOKED_AT: usize = 24;
+    fn known<'a>(&self, opening: impl Iterator<Item = &'a str>) -> f32 {
         let (mut plain, mut names) = ((0u8, 0u8), (0u8, 0u8));
         let mut folded = String::new();
-        for word in text.unicode_words().take(LOOKED_AT) {
+        for word in opening {
             folded.clear();
             self.fold_into(word, &mut folded);
             let whole = self.words.contains_key(&*folded) || self.compounds.contains_key(&*folded);
