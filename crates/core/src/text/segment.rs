@@ -58,6 +58,8 @@ impl Kind {
             '\u{4E00}'..='\u{9FFF}' | '\u{3041}'..='\u{3096}' => Self::Alone,
             '\u{3001}' | '\u{3002}' | '\u{300C}' | '\u{300D}' | '\u{FF01}' | '\u{FF1F}' => Self::Mark,
             '\u{2019}' => Self::Mid,
+            '\u{FF0C}' | '\u{FF1B}' => Self::MidDigit,
+            '\u{FF1A}' => Self::MidLetter,
             _ => Self::Other,
         }
     }
@@ -69,11 +71,15 @@ pub fn segment<'a>(text: &'a str, mut word: impl FnMut(usize, &'a str)) {
     let mut at = 0;
     while at < text.len() {
         let from = plain(text, at, &mut word);
-        // A stretch that needs all of the rules ends before a space, but for one that continues others.
+        // A stretch that needs all of the rules ends before a space, but for one that continues others, and before a
+        // character that is a word of its own.
         let rest = &text[from..];
         let other = rest.find(|c| Kind::of(c) == Kind::Other).unwrap_or(rest.len());
         let mut before = ' ';
-        let ends = |c: char| !std::mem::replace(&mut before, c).is_whitespace() && c == ' ';
+        let ends = |c: char| {
+            let continues = std::mem::replace(&mut before, c).is_whitespace();
+            c == ' ' && !continues || Kind::of(c) == Kind::Alone
+        };
         let stretch = rest[other..].find(ends).map_or(rest.len(), |space| other + space);
         rest[..stretch].unicode_word_indices().for_each(|(start, found)| word(from + start, found));
         at = from + stretch;
