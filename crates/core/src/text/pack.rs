@@ -497,7 +497,7 @@ macro_rules! pack {
 static FILES: &[(&str, &str, &str)] = &[
     ("und", r#"{"locale":"und"}"#, ""),
     pack!("en" with tags),
-    pack!("es"),
+    pack!("es" with tags),
     pack!("fr"),
     pack!("de" with tags),
     pack!("it"),
