@@ -498,7 +498,7 @@ static FILES: &[(&str, &str, &str)] = &[
     ("und", r#"{"locale":"und"}"#, ""),
     pack!("en" with tags),
     pack!("es" with tags),
-    pack!("fr"),
+    pack!("fr" with tags),
     pack!("de" with tags),
     pack!("it"),
     pack!("pt"),
