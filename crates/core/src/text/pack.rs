@@ -500,7 +500,7 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("es" with tags),
     pack!("fr" with tags),
     pack!("de" with tags),
-    pack!("it"),
+    pack!("it" with tags),
     pack!("pt"),
     pack!("nl" with tags),
     pack!("zh" with tags),
