@@ -501,7 +501,7 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("fr" with tags),
     pack!("de" with tags),
     pack!("it" with tags),
-    pack!("pt"),
+    pack!("pt" with tags),
     pack!("nl" with tags),
     pack!("zh" with tags),
     pack!("ja"),
