@@ -193,7 +193,8 @@ fn inverted_end(text: &Text, at: usize) -> Option<usize> {
 fn told_end(text: &Text, subject: usize) -> Option<usize> {
     const BETWEEN: Class = Class::AUXILIARY.or(Class::FILLER).or(Class::STOP).or(Class::EARLIER);
     let words = text.words();
-    let mut at = subject + 1;
+    // "dijiste": the verb says who speaks.
+    let mut at = subject + usize::from(!words.get(subject)?.class.has(Class::SAID));
     while at < subject + 4 {
         let word = words.get(at).filter(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
         if word.class.has(Class::SAID)
@@ -452,7 +453,9 @@ fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
         let words = at..output_end(text, at..phrase_end(text, at).max(at + 1));
         return Some(Candidate { head: head_noun(text, words.clone()), words, shape: Shape::Definite, selector: None });
     }
-    if !word.class.has(DETERMINER) {
+    // "explique-le", "deixe-o": behind its verb the article is a pronoun.
+    let pronoun = word.class.has(Class::DEFINITE) && word.class.has(Class::IT.or(Class::THEY)) && hyphenated(text, at);
+    if !word.class.has(DETERMINER) || pronoun {
         return None;
     }
     let end = output_end(text, at..phrase_end(text, at + 1));

@@ -274,6 +274,9 @@ pub(super) fn candidate_features(
     // What comes before an attached pronoun comes before the word that carries it: "سعره" is "its price".
     let outer = start - usize::from(start > 0 && first.gap == Gap::JOINED && first.class.has(Class::POSSESSIVE_THIRD));
     let previous = (outer > 0 && joined(outer)).then(|| words[outer - 1]);
+    // "la compro": an object before its verb is read as if it stood behind it.
+    let object = is_pronoun(*shape) && end < words.len() && joined(end) && before_verb(text, start);
+    let (previous, end) = if object { (Some(words[end]), end + 1) } else { (previous, end) };
     let next = (end < words.len() && joined(end)).then(|| words[end]);
     let flag = |holds: bool| f32::from(u8::from(holds));
     let adposition = if text.grammar().postpositions { next } else { previous };
@@ -420,6 +423,13 @@ pub(super) fn candidate_features(
     ];
     features[Shape::ALL.len()..].copy_from_slice(&rest);
     features
+}
+
+/// "la compro", "le pongo": a pronoun that is an object wherever it stands, here before its verb.
+fn before_verb(text: &Text, at: usize) -> bool {
+    let words = text.words();
+    text.role(at) == "object"
+        && (words[at + 1].tag == Tag::Verb || words[at + 1].class.has(Class::AUXILIARY.or(Class::BE)))
 }
 
 /// The noun that a preposition after the phrase brings: "the price of the *boat*".

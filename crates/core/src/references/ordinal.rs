@@ -98,6 +98,13 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     if let Some(label) = label_before(source, text, at) {
         return Some(label);
     }
+    // "la b", "o B": the label of a member, with an article.
+    if word.class.has(Class::DEFINITE)
+        && words.get(at + 1).is_some_and(|label| !label.gap.has(Gap::STOP.or(Gap::PAUSE)))
+        && let Some((label, selector)) = bare_label(source, text, at + 1)
+    {
+        return Some((at..label.end, selector));
+    }
     if let Some(found) = bare_label(source, text, at).or_else(|| numerals(source, text, at)) {
         return Some(found);
     }
@@ -282,6 +289,15 @@ fn positions(text: &Text, start: usize) -> Option<(usize, Selector)> {
             None => (start + 1, Selector::FromEnd(1)),
         });
     }
+    // "los dos primeros", "les deux dernières"
+    if let Some(n) = value(start).filter(|n| *n > 1 && word.class.has(Class::CARDINAL)) {
+        let next = words.get(start + 1).filter(|next| !next.gap.has(Gap::STOP.or(Gap::PAUSE)))?;
+        return if next.class.has(Class::ORDINAL) && next.value == 1 {
+            Some((start + 2, Selector::First(n)))
+        } else {
+            next.class.has(Class::LAST).then_some((start + 2, Selector::Last(n)))
+        };
+    }
     if word.class.has(Class::ORDINAL) {
         let to_last = (is(start + 1, "to") || is(start + 1, "from"))
             && (last(start + 2) || is(start + 3, "end") || is(start + 3, "last"));
@@ -414,9 +430,11 @@ fn numerals(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
 fn bare_label(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
     let words = text.words();
     let word = words[at];
+    let article = at > 0 && words[at - 1].class.has(Class::DEFINITE) && !word.gap.has(Gap::STOP.or(Gap::PAUSE));
     let letter = source[word.start as usize..word.end as usize]
         .bytes()
         .next()
+        .map(|b| if article { b.to_ascii_uppercase() } else { b })
         .filter(|b| word.end == word.start + 1 && (b'B'..=b'H').contains(b))?;
     let alone = |i: usize| {
         words.get(i).is_none_or(|w| {

@@ -472,10 +472,13 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let context = scene.context;
     let words = context.text.words();
     let first = words[candidate.words.start];
+    let said = &words[candidate.words.clone()];
+    // "lo que me dijiste": the verb says who spoke.
+    let addressed = said.iter().any(|w| w.class.has(Class::SAID) && w.class.has(Class::SECOND));
     let behind = words.get(candidate.words.start + 1).filter(|owner| owner.gap == Gap::JOINED);
     let own = first.class.has(Class::POSSESSIVE_FIRST)
         || behind.is_some_and(|owner| owner.class.has(Class::POSSESSIVE_FIRST))
-        || words[candidate.words.clone()].iter().any(|w| w.class.has(Class::FIRST));
+        || !addressed && said.iter().any(|w| w.class.has(Class::FIRST));
     let question = candidate.head.is_some_and(|head| context.text.role(head).starts_with("question"));
     let asked = first.class.has(Class::DEFINITE) || context.text.grammar().no_article;
     let role = if own || question && asked { Role::User } else { Role::Assistant };

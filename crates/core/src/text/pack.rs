@@ -519,11 +519,11 @@ macro_rules! pack {
 static FILES: &[(&str, &str, &str)] = &[
     ("und", r#"{"locale":"und"}"#, ""),
     pack!("en" with tags),
-    pack!("es"),
-    pack!("fr"),
+    pack!("es" with tags),
+    pack!("fr" with tags),
     pack!("de" with tags),
-    pack!("it"),
-    pack!("pt"),
+    pack!("it" with tags),
+    pack!("pt" with tags),
     pack!("nl" with tags),
     pack!("zh" with tags),
     pack!("ja"),
@@ -673,7 +673,10 @@ impl Pack {
             no_article: file.no_article,
             clauses_before: file.clauses_before,
             questions: file.questions.into_iter().map(Into::into).collect(),
-            attached_article: pack.proclitics.iter().any(|(clitic, _)| pack.entry(clitic).class.has(Class::DEFINITE))
+            attached_article: pack
+                .proclitics
+                .iter()
+                .any(|(clitic, _)| !clitic.ends_with('\'') && pack.entry(clitic).class.has(Class::DEFINITE))
                 && file.modifiers_after,
             capital_nouns: file.capital_nouns,
             inflected: file.inflected,
@@ -720,7 +723,7 @@ impl Pack {
         if let Some(attached) = word.strip_prefix('-') {
             return self.attached.entry(self.fold(attached)).or_default();
         }
-        if pieces(word).len() <= 1 {
+        if word.split(' ').flat_map(pieces).count() <= 1 {
             return self.words.entry(self.fold(word)).or_default();
         }
         let mut parts = self.parts(word);
@@ -893,7 +896,7 @@ impl Pack {
         }
         // A few names and numbers are no other language's for that.
         let named = || opening.len() <= NAMES && opening.iter().all(|word| word.is_ascii());
-        if best.0 >= LEAST_KNOWN {
+        if best.0 > 0.5 || best.0 >= LEAST_KNOWN && !named() {
             best.1
         } else if named() {
             english
@@ -1036,6 +1039,13 @@ impl Pack {
         self.capitals.get(folded).copied()
     }
 
+    /// What is known of a folded word that others were split off; it may have an accent that it has not alone.
+    pub fn carrier(&self, folded: &str) -> Entry {
+        let accented = !folded.is_ascii() && !self.words.contains_key(folded);
+        let plain = accented.then(|| self.words.get(&*without_accents(folded))).flatten();
+        plain.copied().unwrap_or_else(|| self.entry(folded))
+    }
+
     /// What is known of a folded word that was split off behind another.
     pub fn attached(&self, folded: &str) -> Entry {
         self.attached.get(folded).copied().unwrap_or_else(|| self.entry(folded))
@@ -1066,7 +1076,11 @@ fn without_accents(word: &str) -> String {
 /// The words that segmentation makes of a pack's word or phrase; scripts without spaces have several.
 fn pieces(text: &str) -> Vec<Box<str>> {
     let words: Vec<Box<str>> = text.unicode_words().map(Box::from).collect();
-    if words.is_empty() || text.starts_with('\'') || text == "n't" { vec![text.into()] } else { words }
+    if words.is_empty() || text.starts_with('\'') || text.ends_with('\'') || text == "n't" {
+        vec![text.into()]
+    } else {
+        words
+    }
 }
 
 fn pairs(rules: &[String]) -> impl Iterator<Item = (Box<str>, Box<str>)> {

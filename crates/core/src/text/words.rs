@@ -181,7 +181,7 @@ impl Text {
             let Some(until) = until else { continue };
             let behind = at > cuts.before && part > from;
             let folded = &self.folded[part..end];
-            let entry = if behind { pack.attached(folded) } else { pack.entry(folded) };
+            let entry = if behind { pack.attached(folded) } else { pack.carrier(folded) };
             let original = if behind { "" } else { &word[written..] };
             let string = pack.find(folded);
             self.word((start + written, start + until), (part, end), before, sentence, pack, string, entry, original);
@@ -417,8 +417,12 @@ impl Text {
             let before = at.checked_sub(1).map(|i| self.words[i]).filter(|_| !word.gap.has(Gap::STOP));
             let after = self.words.get(at + 1).copied().filter(|next| !next.gap.has(Gap::STOP));
             let nominal = before.is_some_and(|b| b.class.has(DETERMINER) || b.tag == Tag::Adjective);
+            // "la compro": the article may be an object, and then a verb after it is one.
+            let object = before.is_some() && self.role(at - 1) == "object";
             if nominal && word.tag == Tag::Verb {
-                self.words[at].tag = Tag::Noun;
+                if !object || word.class.has(Class::VERBAL) {
+                    self.words[at].tag = Tag::Noun;
+                }
             } else if word.class.has(Class::VERBAL) && !nominal {
                 let subject = before.is_some_and(|b| b.class.has(SUBJECT));
                 let object = after.is_some_and(|a| a.class.has(DETERMINER.or(Class::REFERRING).or(Class::FIRST)));
