@@ -109,9 +109,26 @@ pub struct Call<'a> {
 #[derive(Debug, Default)]
 pub struct Workspace {
     text: Text,
+    /// `text` is the reading of the turn at hand. The buffers are shared by the engine's sessions: no step may find what
+    /// another turn left.
+    is_read: bool,
     vector: Vec<f32>,
     similarities: Vec<f32>,
     calibrated: Vec<f32>,
+}
+
+impl Workspace {
+    fn read(&mut self, content: &str, pack: &Pack) {
+        self.text.read(content, pack);
+        self.is_read = true;
+    }
+
+    /// The `spec` profile reads a turn only for what its pseudo-code does not cover.
+    fn ensure_read(&mut self, content: &str, pack: &Pack) {
+        if !self.is_read {
+            self.read(content, pack);
+        }
+    }
 }
 
 /// A system or developer message.
@@ -396,7 +413,7 @@ impl Session {
         let unit = self.vector(content, vector, workspace)?;
         let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
         let pack = pack_for(&call.options.locale, content);
-        workspace.text.read(content, &pack);
+        workspace.read(content, &pack);
         let thread = user
             .map(|(_, thread, _)| thread)
             .or_else(|| self.threads.active(0))
@@ -479,6 +496,64 @@ impl Session {
         self.prepare(content, vector, options, call, workspace).map(|prepared| prepared.classification)
     }
 
+    /// As [`Session::classify`] but for what the `spec` profile's pseudo-code does not need to decide the intent: the turn is
+    /// not filed, and its similarity only measured when no marker decides. True beside it when nothing is left out.
+    ///
+    /// Nothing is allocated in the `spec` profile, references apart.
+    ///
+    /// # Errors
+    /// As [`Session::classify`].
+    pub fn glance(
+        &self,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<(Classification, bool)> {
+        let settings = call.options.settings(options)?;
+        if settings.profile == Profile::Default {
+            return self.classify(content, vector, options, call, workspace).map(|of| (of, true));
+        }
+        refuse_blank(content)?;
+        workspace.is_read = false;
+        let mut source = SimilaritySource::None;
+        let of = self.decide_spec(content, &settings, || {
+            let speaker = self.speaker(options.name.as_deref());
+            let active = self.threads.active(speaker).and_then(|thread| self.threads.get(thread));
+            let turns = active.map_or(&[][..], |thread| &thread.turns);
+            let similarity;
+            (similarity, source) = self.similarity_to(turns, content, vector, workspace)?;
+            Ok(similarity)
+        })?;
+        if of.reason != Reason::SpecSimilarity {
+            self.check_vector(vector)?;
+        }
+        Ok((Classification { source, ..of }, false))
+    }
+
+    /// As [`Session::classify`], against the log as it was when turn `next` was the next to come. Cost: a copy of the session
+    /// when it has moved on since.
+    ///
+    /// # Errors
+    /// As [`Session::classify`].
+    pub fn classify_before(
+        &self,
+        next: u32,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Classification> {
+        if next >= self.log.next_id() {
+            return self.classify(content, vector, options, call, workspace);
+        }
+        let mut before = self.clone();
+        before.rewind(next);
+        before.classify(content, vector, options, call, workspace)
+    }
+
     /// Classifies a turn, appends it unless this is a dry run, and packs the envelope for it.
     ///
     /// # Errors
@@ -500,13 +575,13 @@ impl Session {
         }
         let prepared = self.prepare(content, vector, options, call, workspace)?;
         let settings = call.options.settings(options)?;
-        let mut assembled = self.pack_envelope(&prepared, &settings, base, call, workspace)?;
+        let mut assembled = self.pack_envelope(content, &prepared, &settings, base, call, workspace)?;
         if !options.dry_run {
             let id = self.admit(content, &prepared, options, options.id.as_deref(), call, workspace)?;
             self.remember(options.id.clone(), hash, Appended::Turn(id));
             assembled.turn = Some(id);
         }
-        let slug = self.thread_slug(&prepared, call.options, workspace);
+        let slug = self.thread_slug(content, &prepared, call.options, workspace);
         let resolved = prepared.classification.references.iter().filter(|r| r.target.is_some()).count();
         assembled.headers = headers::headers(
             assembled.mode,
@@ -557,12 +632,19 @@ impl Session {
         self.scratch.remove_after(id);
     }
 
-    fn thread_slug(&self, prepared: &Prepared, options: &Options, workspace: &Workspace) -> String {
+    fn thread_slug(
+        &self,
+        content: &str,
+        prepared: &Prepared,
+        options: &Options,
+        workspace: &mut Workspace,
+    ) -> String {
         let decision = prepared.classification.thread;
-        match self.threads.get(decision.thread) {
-            Some(thread) => thread.slug.clone(),
-            None => self.threads.free_slug(&slug(&workspace.text, options.thread_names)),
+        if let Some(thread) = self.threads.get(decision.thread) {
+            return thread.slug.clone();
         }
+        workspace.ensure_read(content, &prepared.pack);
+        self.threads.free_slug(&slug(&workspace.text, options.thread_names))
     }
 
     fn speaker(&self, name: Option<&str>) -> u16 {
@@ -572,8 +654,7 @@ impl Session {
         }
     }
 
-    /// Reads the turn, compares it and classifies it. `workspace.text` holds the reading and `workspace.vector` the unit
-    /// vector afterwards.
+    /// Reads the turn, compares it and classifies it. `workspace.vector` holds the unit vector afterwards.
     fn prepare(
         &self,
         content: &str,
@@ -582,22 +663,15 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Result<Prepared> {
-        if is_blank(content) {
-            return Err(Error::limit(
-                Code::InvalidMessage,
-                "turn",
-                "no text",
-                "at least one character that is not white space",
-            ));
-        }
+        refuse_blank(content)?;
         let settings = call.options.settings(options)?;
         if settings.profile == Profile::Spec {
             return self.prepare_spec(content, vector, options, &settings, workspace);
         }
         let pack = pack_for(settings.locale, content);
-        workspace.text.read(content, &pack);
+        workspace.read(content, &pack);
         let embedded = self.vector(content, vector, workspace)?;
-        let source = self.compare(embedded, workspace);
+        let source = self.compare(content, &pack, embedded, workspace);
         let speaker = self.speaker(options.name.as_deref());
         let input = self.input(content, &pack, embedded, source, speaker, workspace);
         let classification = classify::classify(&input, &settings);
@@ -636,9 +710,9 @@ impl Session {
     /// As [`Session::classify`].
     pub fn inspect(&self, content: &str, call: Call<'_>, workspace: &mut Workspace) -> Result<Inspection> {
         let pack = pack_for(&call.options.locale, content);
-        workspace.text.read(content, &pack);
+        workspace.read(content, &pack);
         let embedded = self.vector(content, None, workspace)?;
-        let source = self.compare(embedded, workspace);
+        let source = self.compare(content, &pack, embedded, workspace);
         let input = self.input(content, &pack, embedded, source, 0, workspace);
         Ok(classify::inspect(&input, call.options.thresholds))
     }
@@ -651,9 +725,48 @@ impl Session {
         self.threads.remove(id);
         self.threads.settle(&self.log);
         self.threads.file(id, thread, speaker, slug);
+        if let Some(thread) = self.threads.get_mut(thread) {
+            thread.turns.sort_unstable();
+        }
     }
 
-    /// The pseudo-code's own way: markers first, the similarity asked for only when none decides.
+    /// The pseudo-code's `classify_intent` and `resolve_references`, markers first; `similarity` to the active thread is asked
+    /// for only when none decides. The turn is not filed: `thread` stands for a new one.
+    fn decide_spec(
+        &self,
+        content: &str,
+        settings: &Settings<'_>,
+        similarity: impl FnOnce() -> Result<f32>,
+    ) -> Result<Classification> {
+        let detected = spec::detect(content);
+        let (intent, reason, similarity) = spec::classify_intent(&detected, similarity, settings.thresholds.stay)?;
+        let references = spec::resolve_references(content, &detected, &self.log, &self.scratch);
+        Ok(Classification {
+            intent,
+            confidence: 1.0,
+            reason,
+            ellipsis: false,
+            carries_over: None,
+            context_dependent: references.iter().any(|r| r.target.is_some()),
+            document_request: false,
+            thread: Decision {
+                thread: self.threads.all().len() as u32,
+                event: ThreadEvent::New,
+                similarity: 0.0,
+                reason: Reason::FirstTurn,
+            },
+            blend: settings.blend(intent),
+            novelty: intent.novelty(),
+            similarity,
+            source: SimilaritySource::None,
+            locale: spec::locale(),
+            query: Query { turns: turn_targets(&references).collect(), terms: Vec::new() },
+            terms: Vec::new(),
+            references,
+        })
+    }
+
+    /// `decide_spec`, and the turn filed by §3.3.
     fn prepare_spec(
         &self,
         content: &str,
@@ -662,74 +775,78 @@ impl Session {
         settings: &Settings<'_>,
         workspace: &mut Workspace,
     ) -> Result<Prepared> {
+        workspace.is_read = false;
         let speaker = self.speaker(options.name.as_deref());
-        let detected = spec::detect(content);
-        // The buffers are shared by the engine's sessions: what a later step finds there must be of this turn.
-        let pack = Pack::of("en");
-        workspace.text.read(content, &pack);
+        let pack = Pack::at(spec::locale());
         let embedded = self.vector(content, vector, workspace)?;
-        let source = if self.log.is_empty() { SimilaritySource::None } else { self.compare(embedded, workspace) };
+        let source = self.compare(content, &pack, embedded, workspace);
         let raw = if source == SimilaritySource::Embedding { &workspace.similarities } else { &workspace.calibrated };
-        let mut best_of = vec![0.0f32; self.threads.all().len()];
-        for (turn, similarity) in self.log.turns().iter().zip(raw) {
-            let best = &mut best_of[turn.thread as usize];
-            *best = best.max(*similarity);
-        }
+        let best_of = |thread: u32| {
+            let turns = &self.threads.all()[thread as usize].turns;
+            self.log.runs(turns).map(|run| similarity::largest(&raw[run])).fold(0.0, f32::max)
+        };
         let active = self.threads.active(speaker);
-        let similarity = active.map_or(0.0, |thread| best_of[thread as usize]);
-        let (intent, reason, _) = spec::classify_intent(&detected, || similarity, settings.thresholds.stay);
-        let references = spec::resolve_references(content, &detected, &self.log, &self.scratch);
-        let best = self.threads.of(speaker).map(|thread| (best_of[thread as usize], thread)).max_by(|a, b| {
+        let similarity = active.map_or(0.0, best_of);
+        let of = self.decide_spec(content, settings, || Ok(similarity))?;
+        let best = self.threads.of(speaker).map(|thread| (best_of(thread), thread)).max_by(|a, b| {
             a.0.total_cmp(&b.0)
                 .then(self.threads.all()[a.1 as usize].last_active.cmp(&self.threads.all()[b.1 as usize].last_active))
         });
-        let next = self.threads.all().len() as u32;
         let thread = match best {
             Some((similarity, thread)) if similarity > settings.thresholds.join => {
                 let event = if Some(thread) == active { ThreadEvent::Join } else { ThreadEvent::Resume };
                 Decision { thread, event, similarity, reason: Reason::SimilarThread }
             }
-            Some((similarity, _)) => {
-                Decision { thread: next, event: ThreadEvent::New, similarity, reason: Reason::Unlike }
-            }
-            None => Decision { thread: next, event: ThreadEvent::New, similarity: 0.0, reason: Reason::FirstTurn },
+            Some((similarity, _)) => Decision { similarity, reason: Reason::Unlike, ..of.thread },
+            None => of.thread,
         };
-        let turns = turn_targets(&references).collect();
-        let context_dependent = references.iter().any(|r| r.target.is_some());
-        let classification = Classification {
-            intent,
-            confidence: 1.0,
-            reason,
-            ellipsis: false,
-            carries_over: None,
-            context_dependent,
-            document_request: false,
-            thread,
-            blend: settings.blend(intent),
-            novelty: intent.novelty(),
-            similarity,
-            source,
-            locale: pack.index(),
-            query: Query { turns, terms: Vec::new() },
-            terms: Vec::new(),
-            references,
-        };
-        Ok(Prepared { classification, embedded, pack, speaker })
+        Ok(Prepared { classification: Classification { thread, similarity, source, ..of }, embedded, pack, speaker })
+    }
+
+    /// Largest raw similarity of a text to `turns`, ascending ids; 0 for none.
+    fn similarity_to(
+        &self,
+        turns: &[u32],
+        content: &str,
+        vector: Option<&[f32]>,
+        workspace: &mut Workspace,
+    ) -> Result<(f32, SimilaritySource)> {
+        if self.log.is_empty() {
+            self.check_vector(vector)?;
+            return Ok((0.0, SimilaritySource::None));
+        }
+        if !self.vector(content, vector, workspace)? || !self.log.is_embedded() {
+            let source = self.compare(content, &Pack::at(spec::locale()), false, workspace);
+            let similarities = self.log.runs(turns).flat_map(|run| &workspace.calibrated[run]);
+            return Ok((similarities.copied().fold(0.0, f32::max), source));
+        }
+        let Workspace { vector, similarities, .. } = workspace;
+        let mut best = 0.0f32;
+        for run in self.log.runs(turns) {
+            similarities.resize(run.len(), 0.0);
+            similarity::dots(vector, self.log.vectors_at(run), similarities);
+            best = best.max(similarity::largest(similarities));
+        }
+        Ok((best, SimilaritySource::Embedding))
+    }
+
+    /// Refuses a vector that the session could not take.
+    fn check_vector(&self, vector: Option<&[f32]>) -> Result<()> {
+        match (&self.embedding, vector) {
+            (_, None) => Ok(()),
+            (Some(spec), Some(vector)) => spec.check(vector),
+            (None, Some(vector)) => Err(lexical_session(vector)),
+        }
     }
 
     /// The unit vector of a text into the workspace: the host's, else the built-in embedder's; false when there is none.
     fn vector(&self, content: &str, vector: Option<&[f32]>, workspace: &mut Workspace) -> Result<bool> {
         match (&self.embedding, vector) {
             (Some(spec), Some(vector)) => {
-                workspace.vector = spec.unit(vector)?;
+                spec.unit_into(vector, &mut workspace.vector)?;
                 Ok(true)
             }
-            (None, Some(vector)) => Err(Error::limit(
-                Code::InvalidVector,
-                "vector",
-                format!("{} numbers", vector.len()),
-                "no vector: the session is lexical",
-            )),
+            (None, Some(vector)) => Err(lexical_session(vector)),
             (Some(spec), None) if spec.id == StaticEmbedder::builtin().spec().id => {
                 Ok(StaticEmbedder::builtin().embed(content, &mut workspace.vector).is_some())
             }
@@ -738,13 +855,13 @@ impl Session {
     }
 
     /// Similarity of the turn to every turn of the log, raw and calibrated, into the workspace.
-    fn compare(&self, embedded: bool, workspace: &mut Workspace) -> SimilaritySource {
-        let Workspace { text, vector, similarities, calibrated } = workspace;
-        similarities.clear();
-        calibrated.clear();
+    fn compare(&self, content: &str, pack: &Pack, embedded: bool, workspace: &mut Workspace) -> SimilaritySource {
+        workspace.similarities.clear();
+        workspace.calibrated.clear();
         if self.log.is_empty() {
             return SimilaritySource::None;
         }
+        let Workspace { vector, similarities, calibrated, .. } = &mut *workspace;
         if embedded && self.log.is_embedded() {
             similarities.resize(self.log.len(), 0.0);
             similarity::dots(vector, self.log.vectors(), similarities);
@@ -753,6 +870,8 @@ impl Session {
             calibrated.extend(similarities.iter().map(|cosine| calibration.apply(*cosine)));
             return SimilaritySource::Embedding;
         }
+        workspace.ensure_read(content, pack);
+        let Workspace { text, similarities, calibrated, .. } = workspace;
         let terms = content_terms(text, classify::READ_TERMS);
         similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, &turn.terms)));
         calibrated.extend(similarities.iter().map(|s| lexical_scale(*s)));
@@ -775,6 +894,7 @@ impl Session {
         workspace: &mut Workspace,
     ) -> Result<u32> {
         let tokens = call.counter.count(content)?;
+        workspace.ensure_read(content, &prepared.pack);
         let of = &prepared.classification;
         if let Some(speaker) = options.name.as_deref().filter(|_| usize::from(prepared.speaker) == self.speakers.len())
         {
@@ -814,6 +934,7 @@ impl Session {
 
     fn pack_envelope(
         &self,
+        content: &str,
         prepared: &Prepared,
         settings: &Settings<'_>,
         base: Option<&mut KnowledgeBase>,
@@ -824,7 +945,7 @@ impl Session {
         let mode = mode(settings.mode, of, &self.log);
         let overhead = call.options.message_overhead;
         let mut candidates = self.conversation(prepared, settings, overhead, call, workspace)?;
-        let (knowledge, base) = self.knowledge(prepared, settings, mode, base, call, workspace)?;
+        let (knowledge, base) = self.knowledge(content, prepared, settings, mode, base, call, workspace)?;
         candidates.extend(knowledge);
         let mut reinvoke = Vec::new();
         let mut excluded = Vec::new();
@@ -963,18 +1084,21 @@ impl Session {
     }
 
     /// Tier P: facts by CDR under the turn's novelty policy (R024, G-7, G-8).
+    #[expect(clippy::too_many_arguments, reason = "those of a call and what was prepared for it")]
     fn knowledge<'b>(
         &self,
+        content: &str,
         prepared: &Prepared,
         settings: &Settings<'_>,
         mode: Mode,
         base: Option<&'b mut KnowledgeBase>,
         call: Call<'_>,
-        workspace: &Workspace,
+        workspace: &mut Workspace,
     ) -> Result<(Vec<Candidate>, Option<&'b mut KnowledgeBase>)> {
         const MOST: usize = 50;
         let of = &prepared.classification;
         let Some(base) = base.filter(|base| !base.is_empty()) else { return Ok((Vec::new(), None)) };
+        workspace.ensure_read(content, &prepared.pack);
         let identity = Calibration::default();
         let calibration = self
             .embedding
@@ -1328,6 +1452,15 @@ pub fn identity_hash(identity: &str) -> u64 {
     xxh3_64(identity.as_bytes())
 }
 
+fn lexical_session(vector: &[f32]) -> Error {
+    Error::limit(
+        Code::InvalidVector,
+        "vector",
+        format!("{} numbers", vector.len()),
+        "no vector: the session is lexical",
+    )
+}
+
 /// What `prepare` found.
 struct Prepared {
     classification: Classification,
@@ -1344,6 +1477,15 @@ fn turn_weight(turn: &Turn, dimensions: usize) -> usize {
 /// What an answer said; nothing for a user's turn, which covers nothing.
 fn said(turn: &Turn) -> &str {
     if turn.role == Role::Assistant { &turn.text } else { "" }
+}
+
+/// G-20.
+fn refuse_blank(content: &str) -> Result<()> {
+    if is_blank(content) {
+        let wanted = "at least one character that is not white space";
+        return Err(Error::limit(Code::InvalidMessage, "turn", "no text", wanted));
+    }
+    Ok(())
 }
 
 fn is_blank(content: &str) -> bool {

@@ -1,8 +1,11 @@
 //! The turn log: Tier C's store (SPEC-028 §3).
 
+use std::ops::Range;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
+use crate::similarity::Rows;
 use crate::text::{Enumeration, Text};
 
 /// Who spoke.
@@ -57,8 +60,8 @@ pub struct Turn {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TurnLog {
     turns: Vec<Turn>,
-    vectors: Vec<f32>,
-    dimensions: usize,
+    /// None before the first vector.
+    vectors: Option<Rows>,
     next: u32,
     evicted: u32,
     /// In how many turns a term occurs.
@@ -93,7 +96,10 @@ impl TurnLog {
 
     /// Position of a turn.
     pub fn position(&self, id: u32) -> Option<usize> {
-        self.turns.binary_search_by_key(&id, |turn| turn.id).ok()
+        let held = |at: &usize| self.turns.get(*at).is_some_and(|turn| turn.id == id);
+        // Where it is as long as no turn before it was erased.
+        let at = id.checked_sub(self.turns.first()?.id)? as usize;
+        Some(at).filter(held).or_else(|| self.turns.binary_search_by_key(&id, |turn| turn.id).ok())
     }
 
     /// A turn by id.
@@ -116,19 +122,46 @@ impl TurnLog {
         id >= 1 && id <= self.evicted && self.position(id).is_none()
     }
 
-    /// All vectors, one row a turn, zeros where a turn has none.
+    /// All vectors, one row a turn, zeros where a turn has none; empty before the first vector.
     pub fn vectors(&self) -> &[f32] {
-        &self.vectors
+        self.vectors.as_ref().map_or(&[], Rows::as_slice)
     }
 
     /// Vector length; 0 before the first vector.
     pub fn dimensions(&self) -> usize {
-        self.dimensions
+        self.vectors.as_ref().map_or(0, Rows::dim)
     }
 
     /// The vector of the turn at a position.
     pub fn vector(&self, at: usize) -> &[f32] {
-        &self.vectors[at * self.dimensions..][..self.dimensions]
+        self.vectors.as_ref().map_or(&[], |rows| rows.row(at))
+    }
+
+    /// The vectors of turns at neighbouring positions.
+    pub fn vectors_at(&self, positions: Range<usize>) -> &[f32] {
+        let dimensions = self.dimensions();
+        &self.vectors()[positions.start * dimensions..positions.end * dimensions]
+    }
+
+    /// Positions of turns of the log, given by ascending ids, as ranges of neighbours. Cost: logarithmic in the length of a
+    /// range.
+    pub fn runs<'a>(&'a self, mut ids: &'a [u32]) -> impl Iterator<Item = Range<usize>> + 'a {
+        std::iter::from_fn(move || {
+            let first = *ids.first()?;
+            let start = self.position(first)?;
+            let follows = |at: usize| ids.get(at).is_some_and(|id| *id == first + at as u32);
+            let mut low = 1;
+            while follows(2 * low - 1) {
+                low *= 2;
+            }
+            let mut high = (2 * low - 1).min(ids.len());
+            while low < high {
+                let mid = (low + high).div_ceil(2);
+                if follows(mid - 1) { low = mid } else { high = mid - 1 }
+            }
+            ids = &ids[low..];
+            Some(start..start + low)
+        })
     }
 
     /// Number of turns that hold a term.
@@ -149,14 +182,20 @@ impl TurnLog {
         turn.id = self.next;
         turn.embedded = vector.is_some();
         if let Some(vector) = vector
-            && self.dimensions == 0
+            && self.vectors.is_none()
         {
-            self.dimensions = vector.len();
-            self.vectors = vec![0.0; self.turns.len() * self.dimensions];
+            let mut rows = Rows::new(vector.len());
+            let zeros = vec![0.0; vector.len()];
+            for _ in &self.turns {
+                rows.push(&zeros);
+            }
+            self.vectors = Some(rows);
         }
-        match vector {
-            Some(vector) => self.vectors.extend_from_slice(vector),
-            None => self.vectors.resize(self.vectors.len() + self.dimensions, 0.0),
+        if let Some(rows) = &mut self.vectors {
+            match vector {
+                Some(vector) => rows.push(vector),
+                None => rows.push(&vec![0.0; rows.dim()]),
+            }
         }
         for term in &turn.terms {
             *self.frequency.entry(*term).or_default() += 1;
@@ -164,7 +203,9 @@ impl TurnLog {
         self.turns.push(turn);
         let excess = self.turns.len().saturating_sub(ring.unwrap_or(usize::MAX));
         let gone: Vec<Turn> = self.turns.drain(..excess).collect();
-        self.vectors.drain(..excess * self.dimensions);
+        if let Some(rows) = self.vectors.as_mut().filter(|_| excess > 0) {
+            rows.remove(0, excess);
+        }
         for turn in &gone {
             self.forget(turn);
             self.evicted = turn.id;
@@ -176,7 +217,9 @@ impl TurnLog {
     pub fn remove(&mut self, id: u32) -> Option<Turn> {
         let at = self.position(id)?;
         let turn = self.turns.remove(at);
-        self.vectors.drain(at * self.dimensions..(at + 1) * self.dimensions);
+        if let Some(rows) = &mut self.vectors {
+            rows.remove(at, 1);
+        }
         self.forget(&turn);
         for other in &mut self.turns {
             other.references.retain(|target| *target != id);
@@ -214,7 +257,7 @@ impl TurnLog {
                 size_of::<Turn>() + t.terms.len() * 4 + t.lists.iter().map(|l| 16 + l.items.len() * 8).sum::<usize>()
             })
             .sum();
-        turns + self.vectors.capacity() * 4 + self.frequency.capacity() * 9
+        turns + self.vectors.as_ref().map_or(0, Rows::bytes) + self.frequency.capacity() * 9
     }
 
     /// Bytes of text held.
@@ -298,6 +341,19 @@ pub(crate) mod tests {
         log.append(turn(Role::User, "d"), None, Some(2));
         assert_eq!(log.turns().last().unwrap().id, 4);
         assert!(log.recent(0).is_empty());
+    }
+
+    #[test]
+    fn runs_are_neighbouring_positions() {
+        let mut log = TurnLog::default();
+        for _ in 0..9 {
+            log.append(turn(Role::User, "a"), None, None);
+        }
+        log.remove(4);
+        let runs = |ids: &[u32]| log.runs(ids).collect::<Vec<_>>();
+        assert_eq!(runs(&[1, 2, 3, 5, 6, 9]), [0..3, 3..5, 7..8]);
+        assert_eq!(runs(&[2, 5, 7, 8, 9]), [1..2, 3..4, 5..8]);
+        assert!(runs(&[]).is_empty());
     }
 
     #[test]
