@@ -773,11 +773,12 @@ if (
   }
 }
 
-const { append, assemble, checkOptions, classify, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, nothing, panicForTest, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, updateThread } = nativeBinding
+const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, nothing, panicForTest, preset, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, updateThread } = nativeBinding
 export { append }
 export { assemble }
 export { checkOptions }
-export { classify }
+export { classifier }
+export { classifyBefore }
 export { countTokens }
 export { deleteTurn }
 export { embed }
@@ -792,6 +793,7 @@ export { factsSize }
 export { factsState }
 export { nothing }
 export { panicForTest }
+export { preset }
 export { query }
 export { refetch }
 export { register }

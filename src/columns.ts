@@ -1,12 +1,23 @@
 /** Reads what a native call left: numbers in columns, texts in one string that the columns point into. */
 import type { ItemKind } from "./types.js";
 
+/** What a turn was classified with, beside its text. */
+export interface Asked {
+  /** Options, JSON. */
+  overrides: string | undefined;
+  vector: Float32Array | undefined;
+}
+
 /** Looks up names that the core gives as ordinals. */
 export interface Names {
   /** Slug of a thread of the session. */
   thread(ordinal: number): string;
   /** Id of a scratch entry of the session. */
   scratch(ordinal: number): string;
+  /** Slug that a thread opened by a turn would have got when turn `next` was the next to come. */
+  newThread(text: string, next: number): string;
+  /** All that is said of a turn, by the session as it was when turn `next` was the next to come. */
+  whole(text: string, asked: Asked, next: number): Columns;
   /** What a turn asks for with the turns it carries over. */
   query(text: string, locale: number, turns: number[]): { text: string; terms: string[] };
 }

@@ -18,7 +18,7 @@ import type {
   Tier,
 } from "./types.js";
 
-export type Native = typeof Addon;
+export type Native = typeof Addon & { readonly classify: ReturnType<typeof Addon.classifier> };
 
 /** What the numbers in the columns mean; the core's own lists, so that nothing is repeated here. */
 export interface Tables {
@@ -124,15 +124,15 @@ function parse(text: string): { message: string; value?: unknown; limit?: unknow
 
 function load(): Loaded {
   const require = createRequire(import.meta.url);
-  let addon: Native;
+  let exports: typeof Addon;
   try {
-    addon = require("../index.js") as Native;
+    exports = require("../index.js") as typeof Addon;
   } catch (cause) {
     throw new TrihorizonError("ADDON", `The native addon of trihorizon could not be loaded. ${advice(cause)}`, {
       cause,
     });
   }
-  const table = JSON.parse(addon.tables()) as Tables;
+  const table = JSON.parse(exports.tables()) as Tables;
   const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
     version: string;
   };
@@ -144,8 +144,8 @@ function load(): Loaded {
     );
   }
   for (const { code, crpCode } of table.codes) crpCodes.set(code, crpCode);
-  addon.register(buffer);
-  return { addon, tables: table };
+  exports.register(buffer);
+  return { addon: { ...exports, classify: exports.classifier() }, tables: table };
 }
 
 /** What to do about a failed load, from all that can be known without the addon. */

@@ -1,5 +1,5 @@
-import { threadOf, ClassificationView } from "./classification.js";
-import { Columns, type Names } from "./columns.js";
+import { ClassificationView } from "./classification.js";
+import { type Asked, Columns, type Names } from "./columns.js";
 import { vectorLater, vectorNow } from "./embedding.js";
 import { storeError, TrihorizonError } from "./errors.js";
 import type { Host } from "./host.js";
@@ -362,24 +362,23 @@ export class Session {
   #classify(text: string, options: ClassifyOptions | undefined, vector: Float32Array | undefined): Classification {
     const host = this.#host;
     const handle = this.#live();
-    const json = options === undefined ? undefined : callJson(options);
-    const now = host.now(undefined);
-    const blob = host.call(() => host.native.classify(handle, text, json, vector, now));
-    const columns = new Columns(takeColumns(), blob ?? "", text, this.#names);
-    return new ClassificationView(columns, this.#threadId(handle, columns, true));
+    const overrides = host.overrides(options);
+    const texts = host.classify(handle, text, overrides, vector);
+    const columns = new Columns(takeColumns(), texts, text, this.#names);
+    return new ClassificationView(columns, { overrides: host.overridesJson(overrides), vector });
   }
 
   #assemble(text: string, options: AssembleOptions | undefined, vector: Float32Array | undefined): Turn {
     const host = this.#host;
     const handle = this.#live();
-    const json = options === undefined ? undefined : callJson(options);
+    const overrides = host.overrides(options);
     const now = host.now(options?.timestamp);
-    const blob = host.call(() => host.native.assemble(handle, text, json, vector, now));
+    const blob = host.call(() => host.native.assemble(handle, text, overrides, vector, now));
     const columns = new Columns(takeColumns(), blob, text, this.#names);
     const system = (this.#system ??= this.#systemMessages(handle));
-    const dry = options?.dryRun === true;
-    const turn = new TurnView(columns, this.#threadId(handle, columns, dry), { system, name: options?.name });
-    if (!dry) this.#record(() => assembleRecord(text, json, vector, host.model, now));
+    const json = host.overridesJson(overrides);
+    const turn = new TurnView(columns, { overrides: json, vector }, { system, name: options?.name });
+    if (options?.dryRun !== true) this.#record(() => assembleRecord(text, json, vector, host.model, now));
     return turn;
   }
 
@@ -387,13 +386,6 @@ export class Session {
     const json = this.#host.call(() => this.#host.native.systemMessages(handle));
     const messages = JSON.parse(json) as (Pick<Message, "role" | "content"> & { name?: string | null })[];
     return messages.map(({ role, content, name }) => (name ? { role, content, name } : { role, content }) as Message);
-  }
-
-  /** A turn that was only looked at may open a thread that does not exist yet. */
-  #threadId(handle: number, columns: Columns, dry: boolean): string {
-    const { ordinal, isNew } = threadOf(columns);
-    if (!dry || !isNew) return this.#names.thread(ordinal);
-    return this.#host.call(() => this.#host.native.slugFor(handle, columns.text));
   }
 
   /** How many messages of a resent history are here already. */
@@ -557,6 +549,17 @@ class SessionNames implements Names {
     };
   }
 
+  newThread(text: string, next: number): string {
+    return this.#ask((session) => this.#host.native.slugFor(session, text, next));
+  }
+
+  whole(text: string, { overrides, vector }: Asked, next: number): Columns {
+    const texts = this.#ask((session) =>
+      this.#host.native.classifyBefore(session, text, overrides, vector, next),
+    );
+    return new Columns(takeColumns(), texts, text, this);
+  }
+
   clear(): void {
     this.#threads.length = 0;
     this.#scratch.length = 0;
@@ -566,13 +569,6 @@ class SessionNames implements Names {
     const session = this.#live();
     return this.#host.call(() => question(session));
   }
-}
-
-/** Per-call options as the core reads them. */
-function callJson(options: AssembleOptions): string {
-  requireObject("options", options);
-  const { vector: _vector, timestamp: _timestamp, ...rest } = options;
-  return optionsJson("options", rest);
 }
 
 /** Turns are embedded; system messages and tool output are not. */

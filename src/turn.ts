@@ -1,12 +1,12 @@
 import { inspect } from "node:util";
 import { assembledAt, ClassificationView } from "./classification.js";
-import type { Columns, Cursor } from "./columns.js";
+import type { Asked, Columns, Cursor } from "./columns.js";
 import { tables } from "./native.js";
 import { receipt } from "./receipt.js";
 import type { Envelope, EnvelopeItem, ItemKind, LeftOut, Message, Mode, Reinvoke, Tier, Turn } from "./types.js";
 
 // Columns of the assembled part, from where it begins.
-const column = { turnId: 0, mode: 1, micros: 2, budget: 3, tokens: 4, spent: 5, flags: 8, rest: 9 } as const;
+const column = { turnId: 0, mode: 1, micros: 2, budget: 3, tokens: 4, spent: 5, flags: 8, thread: 9, rest: 11 } as const;
 
 const flag = { estimated: 1 } as const;
 const itemFlag = { pinned: 1, truncated: 2 } as const;
@@ -33,8 +33,8 @@ export class TurnView extends ClassificationView implements Turn {
   readonly #frame: TurnFrame;
   #assembled: Assembled | undefined;
 
-  constructor(columns: Columns, threadId: string, frame: TurnFrame) {
-    super(columns, threadId);
+  constructor(columns: Columns, asked: Asked, frame: TurnFrame) {
+    super(columns, asked);
     this.#columns = columns;
     this.#start = assembledAt(columns);
     this.#frame = frame;
@@ -102,6 +102,10 @@ export class TurnView extends ClassificationView implements Turn {
 
   override [inspect.custom](): object {
     return this.toJSON();
+  }
+
+  protected override threadId(columns: Columns): string {
+    return columns.textAt(this.#start + column.thread);
   }
 
   #at(offset: number): number {

@@ -1,6 +1,7 @@
 //! A session: the log, the threads and the scratch buffer of one conversation, and the flow of a turn through the steps
 //! of SPEC-028.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -230,6 +231,8 @@ pub struct Assembled {
     pub spent: [u32; 3],
     /// The counts are estimates.
     pub estimated: bool,
+    /// Name of its thread.
+    pub thread: String,
     /// Header name index and value.
     pub headers: Vec<(usize, String)>,
     /// Scratch entries to fetch again (G-61).
@@ -546,12 +549,17 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Result<Classification> {
+        self.before_turn(next).classify(content, vector, options, call, workspace)
+    }
+
+    /// The session as it was when turn `next` was the next to come.
+    fn before_turn(&self, next: u32) -> Cow<'_, Self> {
         if next >= self.log.next_id() {
-            return self.classify(content, vector, options, call, workspace);
+            return Cow::Borrowed(self);
         }
         let mut before = self.clone();
         before.rewind(next);
-        before.classify(content, vector, options, call, workspace)
+        Cow::Owned(before)
     }
 
     /// Classifies a turn, appends it unless this is a dry run, and packs the envelope for it.
@@ -590,6 +598,7 @@ impl Session {
             resolved,
             &slug,
         );
+        assembled.thread = slug;
         assembled.micros = started.elapsed().as_secs_f64() * 1e6;
         Ok(assembled)
     }
@@ -606,8 +615,7 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Result<Assembled> {
-        let mut before = self.clone();
-        before.rewind(id);
+        let mut before = self.before_turn(id).into_owned();
         let dry = CallOptions { dry_run: true, ..options.clone() };
         let mut assembled = before.assemble(content, vector, &dry, base, call, workspace)?;
         assembled.turn = Some(id);
@@ -1000,6 +1008,7 @@ impl Session {
             budget: settings.budget,
             spent,
             estimated: call.counter.estimated(),
+            thread: String::new(),
             headers: Vec::new(),
             reinvoke,
             subqueries,
@@ -1422,11 +1431,11 @@ impl Session {
         self.threads.get(thread).map(|thread| thread.slug.as_str())
     }
 
-    /// The name a new thread opened by `content` would get.
-    pub fn slug_for(&self, content: &str, options: &Options) -> String {
+    /// The name a new thread opened by `content` would have got when turn `next` was the next to come.
+    pub fn slug_for(&self, content: &str, next: u32, options: &Options) -> String {
         let mut text = Text::default();
         text.read(content, &pack_for(&options.locale, content));
-        self.threads.free_slug(&slug(&text, options.thread_names))
+        self.before_turn(next).threads.free_slug(&slug(&text, options.thread_names))
     }
 }
 

@@ -65,8 +65,8 @@ impl Phrase {
 /// Case is ignored by the tables, so that the turn is not copied; all phrases are ASCII.
 struct Matcher {
     /// By byte, the groups of phrases that may have it at each of [`LOOKED_AT`].
-    tables: [[u16; 256]; LOOKED_AT.len()],
-    groups: [Vec<Phrase>; 16],
+    tables: [[u32; 256]; LOOKED_AT.len()],
+    groups: [Vec<Phrase>; 32],
 }
 
 /// The bytes that are looked at, counted from before a phrase: the one before it, its first three and its fifth, which
@@ -95,7 +95,7 @@ impl Matcher {
                         Some(expected) => *expected == byte.to_ascii_lowercase(),
                         None => !(beside && phrase.alone() && byte.is_ascii_alphanumeric()),
                     };
-                    *groups |= u16::from(allowed) << group;
+                    *groups |= u32::from(allowed) << group;
                 }
             }
             matcher.groups[group].push(phrase);
@@ -128,15 +128,17 @@ impl Matcher {
 
     /// Groups of which a phrase may begin at the second byte of a window.
     #[inline]
-    fn groups_at(&self, window: &[u8; WINDOW]) -> u16 {
+    fn groups_at(&self, window: &[u8; WINDOW]) -> u32 {
         let [a, b, c, d, e] = &self.tables;
         let [v, w, x, y, z] = LOOKED_AT.map(|place| usize::from(window[place]));
         a[v] & b[w] & c[x] & d[y] & e[z]
     }
 
-    fn check(&self, source: &str, at: usize, groups: u16, found: &mut impl FnMut(&Phrase, usize)) {
+    fn check(&self, source: &str, at: usize, mut groups: u32, found: &mut impl FnMut(&Phrase, usize)) {
         let bytes = source.as_bytes();
-        for group in (0..self.groups.len()).filter(|group| groups >> group & 1 == 1) {
+        while groups != 0 {
+            let group = groups.trailing_zeros() as usize;
+            groups &= groups - 1;
             for phrase in &self.groups[group] {
                 let (end, text) = (at + phrase.text.len(), phrase.text.as_bytes());
                 if bytes.get(end - 1).is_some_and(|last| last.eq_ignore_ascii_case(&text[text.len() - 1]))

@@ -10,6 +10,7 @@ use trihorizon_core::intent::{Intent, Novelty};
 use trihorizon_core::references::{Item, Reference, Target};
 use trihorizon_core::session::{Assembled, Session};
 use trihorizon_core::text::Utf16;
+use trihorizon_core::threads::ThreadEvent;
 
 /// Columns and blob under construction.
 #[derive(Default)]
@@ -30,8 +31,8 @@ impl Columns {
         self.numbers.push(number.into());
     }
 
-    fn flag(&mut self, bits: &[bool]) {
-        self.push(bits.iter().enumerate().map(|(bit, on)| u32::from(*on) << bit).sum::<u32>());
+    fn flag(&mut self, flags: &[bool]) {
+        self.push(bits(flags));
     }
 
     /// Offset and length of `text` in the blob, UTF-16 units.
@@ -48,30 +49,39 @@ impl Columns {
         self.numbers[0] = self.numbers.len() as f64;
     }
 
-    pub fn classification(&mut self, of: &Classification, source: &str, session: &Session) {
-        let utf16 = Utf16::new(source);
-        self.push(0);
-        self.push(position(&Intent::ALL, of.intent));
-        self.push(of.confidence);
-        self.push(of.reason as u8);
-        self.flag(&[of.ellipsis, of.context_dependent, of.document_request]);
-        self.push(of.carries_over.unwrap_or(0));
-        self.push(of.thread.thread);
-        self.push(of.thread.event as u8);
-        self.push(of.thread.similarity);
-        self.push(of.similarity);
-        self.push(of.source as u8);
-        for weight in of.blend.weights() {
-            self.push(weight);
-        }
-        self.push(novelty(of.novelty));
-        self.push(of.locale);
+    /// The columns of every result; the event of a turn that was not filed is one that no table knows.
+    pub fn classification(&mut self, of: &Classification, source: &str, session: &Session, filed: bool) {
+        let flags = [of.ellipsis, of.context_dependent, of.document_request];
         let hash = if of.context_dependent { session.context_hash(of) } else { 0 };
-        self.push((hash >> 32) as u32);
-        self.push(hash as u32);
-        self.push(of.references.len() as u32);
-        self.push(of.query.turns.len() as u32);
-        self.push(0);
+        let [p, c, e] = of.blend.weights();
+        self.numbers.extend_from_slice(&[
+            0.0,
+            f64::from(position(&Intent::ALL, of.intent)),
+            f64::from(of.confidence),
+            f64::from(of.reason as u8),
+            f64::from(bits(&flags)),
+            f64::from(of.carries_over.unwrap_or(0)),
+            f64::from(of.thread.thread),
+            if filed { f64::from(of.thread.event as u8) } else { ThreadEvent::ALL.len() as f64 },
+            f64::from(of.thread.similarity),
+            f64::from(of.similarity),
+            f64::from(of.source as u8),
+            p,
+            c,
+            e,
+            f64::from(novelty(of.novelty)),
+            f64::from(of.locale),
+            f64::from((hash >> 32) as u32),
+            f64::from(hash as u32),
+            of.references.len() as f64,
+            of.query.turns.len() as f64,
+            0.0,
+            f64::from(session.log().next_id()),
+        ]);
+        if of.references.is_empty() && of.query.turns.is_empty() {
+            return;
+        }
+        let utf16 = Utf16::new(source);
         for reference in &of.references {
             self.reference(reference, utf16);
         }
@@ -128,6 +138,7 @@ impl Columns {
             self.push(spent);
         }
         self.flag(&[of.estimated]);
+        self.text(&of.thread);
         self.push(of.headers.len() as u32);
         for (name, value) in &of.headers {
             self.push(*name as u32);
@@ -169,6 +180,10 @@ impl Columns {
             self.text(subquery);
         }
     }
+}
+
+fn bits(flags: &[bool]) -> u32 {
+    flags.iter().enumerate().map(|(bit, on)| u32::from(*on) << bit).sum()
 }
 
 fn position<T: PartialEq>(all: &[T], of: T) -> u32 {
