@@ -37,15 +37,14 @@ impl Preset {
     pub fn options<'a>(
         &'a self,
         overrides: &Overrides,
-        read: &'a mut CallOptions,
+        read: &'a mut Option<CallOptions>,
     ) -> trihorizon_core::error::Result<&'a CallOptions> {
         match overrides {
             Overrides::None => Ok(&self.plain),
             Overrides::Preset(number) if *number == self.number => Ok(&self.kept),
             Overrides::Preset(number) => Err(CoreError::limit(Code::Internal, "preset", number, self.number)),
             Overrides::Json(json) => {
-                *read = CallOptions::parse(json)?;
-                Ok(read)
+                Ok(read.insert(CallOptions::parse(json)?))
             }
         }
     }

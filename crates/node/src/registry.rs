@@ -273,7 +273,7 @@ impl InSession<'_> {
         act: impl FnOnce(&mut Session, &CallOptions, Call<'_>, &mut Workspace, Option<&mut KnowledgeBase>) -> Result<T>,
     ) -> Outcome<T> {
         let Engine { options, counter, custom, workspace, preset, .. } = &mut *self.engine;
-        let mut read = CallOptions::default();
+        let mut read = None;
         let overrides = preset.options(overrides, &mut read)?;
         let counter = EngineCounter { counter, custom: custom.as_ref(), env };
         let call = Call { options, counter: &counter, now: now as i64 };
