@@ -63,6 +63,12 @@ export declare function factsSize(facts: number): number
 /** Hash of the facts' state (R009-6). */
 export declare function factsState(facts: number): string
 
+/**
+ * What of Tier C an envelope left out, as the session was when turn `next` was the next to come: its number of columns, then
+ * the list. `packed` are the turns the envelope has, `free` the tokens it left.
+ */
+export declare function leftOut(session: number, content: string, overrides: number | string | undefined, vector: Float32Array | undefined | null, next: number, packed: Array<number>, summary: boolean, free: number): void
+
 /** An empty call, to measure the boundary with. */
 export declare function nothing(): void
 

@@ -190,6 +190,11 @@ export class ClassificationView implements Classification {
   }
 }
 
+/** The turn that was the next to come. */
+export function nextTurn(columns: Columns): number {
+  return columns.at(column.next);
+}
+
 /** Column at which the assembled part begins; 0 when the turn was only classified. */
 export function assembledAt(columns: Columns): number {
   return columns.at(column.assembled);

@@ -8,6 +8,13 @@ export interface Asked {
   vector: Float32Array | undefined;
 }
 
+/** What an envelope holds of Tier C, and the tokens it left. */
+export interface Packed {
+  turns: number[];
+  summary: boolean;
+  free: number;
+}
+
 /** Looks up names that the core gives as ordinals. */
 export interface Names {
   /** Slug of a thread of the session. */
@@ -18,6 +25,8 @@ export interface Names {
   newThread(text: string, next: number): string;
   /** All that is said of a turn, by the session as it was when turn `next` was the next to come. */
   whole(text: string, asked: Asked, next: number): Columns;
+  /** What of Tier C an envelope left out, by the session as it was when turn `next` was the next to come. */
+  left(text: string, asked: Asked, next: number, packed: Packed): Columns;
   /** What a turn asks for with the turns it carries over. */
   query(text: string, locale: number, turns: number[]): { text: string; terms: string[] };
 }
@@ -73,6 +82,13 @@ export class Cursor {
     const text = this.#columns.textAt(this.#column);
     this.#column += 2;
     return text;
+  }
+
+  /** Passes over some columns; where they begin. */
+  skip(columns: number): number {
+    const start = this.#column;
+    this.#column += columns;
+    return start;
   }
 
   /** A count, then so many elements. */

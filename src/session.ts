@@ -1,5 +1,5 @@
 import { ClassificationView } from "./classification.js";
-import { type Asked, Columns, type Names } from "./columns.js";
+import { type Asked, Columns, type Names, type Packed } from "./columns.js";
 import { vectorLater, vectorNow } from "./embedding.js";
 import { storeError, TrihorizonError } from "./errors.js";
 import type { Host } from "./host.js";
@@ -560,12 +560,19 @@ class SessionNames implements Names {
     return new Columns(takeColumns(), texts, text, this);
   }
 
+  left(text: string, { overrides, vector }: Asked, next: number, { turns, summary, free }: Packed): Columns {
+    this.#ask((session) =>
+      this.#host.native.leftOut(session, text, overrides, vector, next, turns, summary, free),
+    );
+    return new Columns(takeColumns(), "", text, this);
+  }
+
   clear(): void {
     this.#threads.length = 0;
     this.#scratch.length = 0;
   }
 
-  #ask(question: (session: number) => string): string {
+  #ask<T>(question: (session: number) => T): T {
     const session = this.#live();
     return this.#host.call(() => question(session));
   }

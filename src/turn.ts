@@ -1,12 +1,12 @@
 import { inspect } from "node:util";
-import { assembledAt, ClassificationView } from "./classification.js";
+import { assembledAt, ClassificationView, nextTurn } from "./classification.js";
 import type { Asked, Columns, Cursor } from "./columns.js";
 import { tables } from "./native.js";
 import { receipt } from "./receipt.js";
 import type { Envelope, EnvelopeItem, ItemKind, LeftOut, Message, Mode, Reinvoke, Tier, Turn } from "./types.js";
 
 // Columns of the assembled part, from where it begins.
-const column = { turnId: 0, mode: 1, micros: 2, budget: 3, tokens: 4, spent: 5, flags: 8, thread: 9, rest: 11 } as const;
+const column = { turnId: 0, mode: 1, micros: 2, budget: 3, tokens: 4, spent: 5, flags: 8, free: 9, thread: 10, rest: 12 } as const;
 
 const flag = { estimated: 1 } as const;
 const itemFlag = { pinned: 1, truncated: 2 } as const;
@@ -30,6 +30,7 @@ export interface TurnFrame {
 export class TurnView extends ClassificationView implements Turn {
   readonly #columns: Columns;
   readonly #start: number;
+  readonly #asked: Asked;
   readonly #frame: TurnFrame;
   #assembled: Assembled | undefined;
 
@@ -37,6 +38,7 @@ export class TurnView extends ClassificationView implements Turn {
     super(columns, asked);
     this.#columns = columns;
     this.#start = assembledAt(columns);
+    this.#asked = asked;
     this.#frame = frame;
   }
 
@@ -117,16 +119,16 @@ export class TurnView extends ClassificationView implements Turn {
   }
 
   #decode(): Assembled {
-    const cursor = this.#columns.from(this.#start + column.rest);
+    const columns = this.#columns;
+    const cursor = columns.from(this.#start + column.rest);
     const headers: Record<string, string> = {};
     cursor.list(() => {
       const name = tables().headers[cursor.number()] as string;
       headers[name] = cursor.text();
     });
-    const items = cursor.list(() => readItem(cursor));
-    for (const [index, item] of items.entries()) item.position = index + 1;
-    const left = cursor.list(() => readLeft(cursor));
-    const { names } = this.#columns;
+    const items = readItems(columns, cursor);
+    const others = cursor.list(() => readLeft(cursor));
+    const { names } = columns;
     const reinvoke = cursor.list((): Reinvoke => ({
       scratchId: names.scratch(cursor.number()),
       tool: cursor.text(),
@@ -135,9 +137,13 @@ export class TurnView extends ClassificationView implements Turn {
     const subqueries = cursor.list(() => cursor.text());
     const budget = this.#at(column.budget);
     const tokens = this.#at(column.tokens);
+    const leftOut = (): LeftOut[] => [...this.#turnsLeft(items), ...others];
+    let left: LeftOut[] | undefined;
     const envelope: Envelope = {
       items,
-      left,
+      get left() {
+        return (left ??= leftOut());
+      },
       budget,
       tokens,
       saturation: budget > 0 ? tokens / budget : 0,
@@ -146,21 +152,45 @@ export class TurnView extends ClassificationView implements Turn {
     };
     return { headers, envelope, reinvoke, subqueries };
   }
+
+  /** Most of a long log is left out, and few ask which turns: they are found when they are asked for. */
+  #turnsLeft(items: readonly EnvelopeItem[]): LeftOut[] {
+    const columns = this.#columns;
+    const turns = items.filter(({ kind }) => kind === "turn").map(({ id }) => id as number);
+    const summary = items.some(({ kind }) => kind === "summary");
+    const packed = { turns, summary, free: this.#at(column.free) };
+    const cursor = columns.names.left(columns.text, this.#asked, nextTurn(columns), packed).from(1);
+    return cursor.list(() => readLeft(cursor));
+  }
 }
 
-function readItem(cursor: Cursor): EnvelopeItem {
-  const tier = readTier(cursor);
-  const kind = readKind(cursor);
-  const id = cursor.id(kind);
-  const role = cursor.number() === 0 ? "user" : "assistant";
-  const score = cursor.number();
-  const tokens = cursor.number();
-  const reason = tables().reasons[cursor.number()] as string;
-  const flags = cursor.number();
-  const text = cursor.text();
-  const pinned = (flags & itemFlag.pinned) !== 0;
-  const truncated = (flags & itemFlag.truncated) !== 0;
-  return { tier, kind, id, role, score, tokens, position: 0, reason, pinned, truncated, text };
+/** Numbers of an item. */
+const itemWidth = 12;
+
+function readItems(columns: Columns, cursor: Cursor): EnvelopeItem[] {
+  const { tiers, kinds, reasons } = tables();
+  const { numbers, blob } = columns;
+  const items: EnvelopeItem[] = [];
+  const count = cursor.number();
+  for (let position = 1, at = cursor.skip(count * itemWidth); position <= count; position += 1, at += itemWidth) {
+    const kind = kinds[numbers[at + 1] as number] as ItemKind;
+    const flags = numbers[at + 9] as number;
+    const start = numbers[at + 10] as number;
+    items.push({
+      tier: tiers[numbers[at] as number] as Tier,
+      kind,
+      id: kind === "turn" ? (numbers[at + 2] as number) : columns.from(at + 2).id(kind),
+      role: numbers[at + 5] === 0 ? "user" : "assistant",
+      score: numbers[at + 6] as number,
+      tokens: numbers[at + 7] as number,
+      position,
+      reason: reasons[numbers[at + 8] as number] as string,
+      pinned: (flags & itemFlag.pinned) !== 0,
+      truncated: (flags & itemFlag.truncated) !== 0,
+      text: blob.slice(start, start + (numbers[at + 11] as number)),
+    });
+  }
+  return items;
 }
 
 function readLeft(cursor: Cursor): LeftOut {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
@@ -14,7 +14,7 @@ use crate::classify::{self, Classification, Input, Inspection, Query, Similarity
 use crate::config::{CallOptions, EmbedderOption, ModeOption, Options, Profile, Settings};
 use crate::coverage::Coverage;
 use crate::embedding::{Calibration, EmbeddingSpec, StaticEmbedder};
-use crate::envelope::{self, Candidate, ItemKind};
+use crate::envelope::{self, Candidate, ItemKind, Packing};
 use crate::error::{Code, Error, Result};
 use crate::headers::{self, Mode};
 use crate::intent::Novelty;
@@ -22,7 +22,7 @@ use crate::knowledge::{KnowledgeBase, Policy};
 use crate::references::{Context, Reason, Reference, Target};
 use crate::render;
 use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility};
-use crate::select::{self, Selection};
+use crate::select::{self, Recency, Selection, SpecTurns};
 use crate::similarity;
 use crate::spec;
 use crate::text::{Class, Pack, PhraseKind, Text, entities, enumerations};
@@ -116,6 +116,7 @@ pub struct Workspace {
     vector: Vec<f32>,
     similarities: Vec<f32>,
     calibrated: Vec<f32>,
+    recency: Recency,
 }
 
 impl Workspace {
@@ -190,7 +191,7 @@ pub struct Item {
     /// Cut to fit.
     pub truncated: bool,
     /// As rendered.
-    pub text: String,
+    pub text: Arc<str>,
 }
 
 /// A candidate that was not packed.
@@ -212,6 +213,13 @@ pub struct LeftOut {
     pub reason: Reason,
 }
 
+impl LeftOut {
+    fn new(candidate: &Candidate, name: String, reason: Reason) -> Self {
+        let Candidate { tier, kind, id, score, tokens, .. } = *candidate;
+        Self { tier, kind, id, name, score, tokens, reason }
+    }
+}
+
 /// The envelope of a turn with all that led to it.
 #[derive(Clone, Debug)]
 pub struct Assembled {
@@ -223,8 +231,10 @@ pub struct Assembled {
     pub mode: Mode,
     /// Packed items, in rendering order.
     pub items: Vec<Item>,
-    /// What was left out.
+    /// What was left out of Tiers P and E; [`Session::left_out`] tells of Tier C.
     pub left: Vec<LeftOut>,
+    /// Tokens of the budget that were not granted.
+    pub free: u32,
     /// Budget, tokens.
     pub budget: u32,
     /// Tokens spent by tier.
@@ -958,15 +968,18 @@ impl Session {
         let mut reinvoke = Vec::new();
         let mut excluded = Vec::new();
         let tools = self.tools(of, settings, call, overhead, &mut reinvoke, &mut excluded)?;
-        let tool_texts: FxHashMap<u32, String> =
-            tools.iter().map(|(candidate, text)| (candidate.id, text.clone())).collect();
-        candidates.extend(tools.into_iter().map(|(candidate, _)| candidate));
-        let packing = envelope::pack(&candidates, settings.budget, of.blend);
+        let mut tool_texts = FxHashMap::default();
+        for (candidate, text) in tools {
+            tool_texts.insert(candidate.id, text);
+            candidates.push(candidate);
+        }
+        let turns = self.spec_turns(of, settings, overhead, &mut workspace.recency);
+        let packing = envelope::pack(candidates, turns, settings.budget, of.blend);
 
         let mut items = Vec::with_capacity(packing.packed.len());
         let mut spent = [0; 3];
         for packed in &packing.packed {
-            let candidate = &candidates[packed.candidate];
+            let candidate = &packing.candidates[packed.candidate];
             let Some(item) = self.render(candidate, packed, base.as_deref(), &tool_texts, overhead, call)? else {
                 continue;
             };
@@ -981,21 +994,9 @@ impl Session {
                 .map(|f| f.id.clone())
                 .unwrap_or_default()
         };
-        let mut left: Vec<LeftOut> = packing
-            .left
-            .iter()
-            .map(|(at, reason)| {
-                let c = &candidates[*at];
-                LeftOut {
-                    tier: c.tier,
-                    kind: c.kind,
-                    id: c.id,
-                    name: name(c),
-                    score: c.score,
-                    tokens: c.tokens,
-                    reason: *reason,
-                }
-            })
+        let left = packing.candidates.iter().zip(&packing.taken).filter(|(c, taken)| c.tier != Tier::C && !**taken);
+        let mut left: Vec<LeftOut> = left
+            .map(|(c, _)| LeftOut::new(c, name(c), Packing::why_left(c, packing.free, packing.shares[c.tier as usize])))
             .collect();
         left.extend(excluded);
         let subqueries = if mode == Mode::Conversation { Vec::new() } else { self.subqueries(of) };
@@ -1005,6 +1006,7 @@ impl Session {
             mode,
             items,
             left,
+            free: packing.free,
             budget: settings.budget,
             spent,
             estimated: call.counter.estimated(),
@@ -1016,7 +1018,58 @@ impl Session {
         })
     }
 
-    /// Tier C: turns, and the Active Thread Summary when the thread has a state worth telling (R028-10, R028-12).
+    /// The candidates of Tier C that an envelope left out, by the session as it was when turn `next` was the next to come:
+    /// worked out when somebody asks, since few do. `packed` are its turns and whether it has the summary, `free` what it
+    /// left of the budget. Cost: as [`Session::assemble`], and a copy of the session when it has moved on since.
+    ///
+    /// # Errors
+    /// As [`Session::assemble`].
+    #[expect(clippy::too_many_arguments, reason = "those of assemble, and what it left")]
+    pub fn left_out(
+        &self,
+        next: u32,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        (packed, summary): (&[u32], bool),
+        free: u32,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Vec<LeftOut>> {
+        let before = self.before_turn(next);
+        let settings = call.options.settings(options)?;
+        let prepared = before.prepare(content, vector, options, call, workspace)?;
+        let overhead = call.options.message_overhead;
+        let mut candidates = before.conversation(&prepared, &settings, overhead, call, workspace)?;
+        if let Some(turns) = before.spec_turns(&prepared.classification, &settings, overhead, &mut workspace.recency) {
+            candidates.extend(turns);
+        }
+        candidates.sort_by_key(|c| (c.kind == ItemKind::Summary, c.id));
+        let share = crate::blend::shares(settings.budget, prepared.classification.blend.weights())[Tier::C as usize];
+        let packed: FxHashSet<u32> = packed.iter().copied().collect();
+        let left = candidates.iter().filter(|c| match c.kind {
+            ItemKind::Summary => !summary,
+            _ => !packed.contains(&c.id),
+        });
+        Ok(left.map(|c| LeftOut::new(c, String::new(), Packing::why_left(c, free, share))).collect())
+    }
+
+    /// The turns of the `spec` profile that were not referred to, ranked.
+    fn spec_turns<'a>(
+        &'a self,
+        of: &Classification,
+        settings: &Settings<'_>,
+        overhead: u32,
+        recency: &'a mut Recency,
+    ) -> Option<SpecTurns<'a>> {
+        (settings.profile == Profile::Spec).then(|| {
+            let thread = self.threads.get(of.thread.thread).map_or(&[][..], |thread| &thread.turns);
+            SpecTurns::new(&self.log, thread, &of.query.turns, overhead, settings.half_life, recency)
+        })
+    }
+
+    /// Tier C: turns, and the Active Thread Summary when the thread has a state worth telling (R028-10, R028-12). Of the `spec`
+    /// profile only the turns that were referred to: `spec_turns` has the others.
     fn conversation(
         &self,
         prepared: &Prepared,
@@ -1026,22 +1079,23 @@ impl Session {
         workspace: &mut Workspace,
     ) -> Result<Vec<Candidate>> {
         let of = &prepared.classification;
-        self.widen(prepared, workspace);
-        let selection =
-            Selection { log: &self.log, similarities: &workspace.calibrated, half_life: settings.half_life, overhead };
         let mut candidates = if settings.profile == Profile::Spec {
-            select::spec_turns(&selection, &of.query.turns, of.thread.thread)
+            select::spec_pinned(&self.log, &of.query.turns, overhead)
         } else {
-            select::turns(&selection, of)
+            self.widen(prepared, workspace);
+            let half_life = settings.half_life;
+            select::turns(&Selection { log: &self.log, similarities: &workspace.calibrated, half_life, overhead }, of)
         };
         let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::C as usize];
-        let thread_tokens: u32 = candidates
-            .iter()
-            .filter(|c| self.log.get(c.id).is_some_and(|t| t.thread == of.thread.thread))
-            .map(|c| c.tokens)
-            .fold(0, u32::saturating_add);
-        let told = of.thread.event == ThreadEvent::Resume || thread_tokens > share;
-        if let Some(thread) = self.threads.get(of.thread.thread).filter(|_| told) {
+        let Some(thread) = self.threads.get(of.thread.thread).filter(|thread| thread.state != ThreadState::default())
+        else {
+            return Ok(candidates);
+        };
+        let thread_tokens = || {
+            let turns = thread.turns.iter().filter_map(|id| self.log.get(*id));
+            turns.map(|turn| turn.tokens.saturating_add(overhead)).fold(0, u32::saturating_add)
+        };
+        if of.thread.event == ThreadEvent::Resume || thread_tokens() > share {
             let text = Self::summary_text(thread, call.options.summary_tokens, call)?;
             if let Some(text) = text {
                 let tokens = call.counter.count(&text)? + overhead;
@@ -1275,27 +1329,27 @@ impl Session {
     ) -> Result<Option<Item>> {
         let mut name = String::new();
         let mut assistant = false;
-        let text = match candidate.kind {
+        let text: Arc<str> = match candidate.kind {
             ItemKind::Turn => {
                 let Some(turn) = self.log.get(candidate.id) else { return Ok(None) };
                 assistant = turn.role == Role::Assistant;
-                turn.text.clone()
+                Arc::clone(&turn.text)
             }
             ItemKind::Fact => {
                 let Some(fact) = base.and_then(|base| base.get(candidate.id as usize)) else { return Ok(None) };
                 name.clone_from(&fact.id);
-                render::fact(&fact.id, &fact.source, &fact.text)
+                render::fact(&fact.id, &fact.source, &fact.text).into()
             }
-            ItemKind::Scratch => tools.get(&candidate.id).cloned().unwrap_or_default(),
+            ItemKind::Scratch => tools.get(&candidate.id).map(String::as_str).unwrap_or_default().into(),
             ItemKind::Summary => match self.threads.get(candidate.id) {
-                Some(thread) => Self::summary_text(thread, call.options.summary_tokens, call)?.unwrap_or_default(),
+                Some(thread) => Self::summary_text(thread, call.options.summary_tokens, call)?.unwrap_or_default().into(),
                 None => return Ok(None),
             },
         };
         let (text, tokens) = if packed.cut {
             let text = render::cut(&text, packed.tokens.saturating_sub(overhead), call.counter)?;
             let tokens = call.counter.count(&text)?.saturating_add(overhead);
-            (text, tokens)
+            (text.into(), tokens)
         } else {
             (text, candidate.tokens)
         };
@@ -1327,7 +1381,7 @@ impl Session {
             .filter_map(|id| self.log.get(*id))
             .filter(|turn| turn.role == Role::User)
             .take(MOST)
-            .map(|turn| turn.text.clone())
+            .map(|turn| turn.text.to_string())
             .collect()
     }
 
@@ -1506,7 +1560,7 @@ fn read_turn(role: Role, content: &str, text: &Text, named: Option<Vec<String>>,
         id: 0,
         role,
         speaker: 0,
-        text: content.to_owned(),
+        text: content.into(),
         tokens: 0,
         at: 0,
         thread: 0,

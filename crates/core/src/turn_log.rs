@@ -1,6 +1,7 @@
 //! The turn log: Tier C's store (SPEC-028 §3).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -26,8 +27,9 @@ pub struct Turn {
     pub role: Role,
     /// Index of the speaker's name in the session; 0 for no name.
     pub speaker: u16,
-    /// What was said, unchanged but for lone surrogates, which became U+FFFD.
-    pub text: String,
+    /// What was said, unchanged but for lone surrogates, which became U+FFFD. Shared with the envelopes it is in.
+    #[serde(with = "shared")]
+    pub text: Arc<str>,
     /// Tokens of `text`, counted once.
     pub tokens: u32,
     /// Milliseconds since the epoch.
@@ -56,10 +58,35 @@ pub struct Turn {
     pub embedded: bool,
 }
 
+/// What packing asks of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// [`Turn::id`]
+    pub id: u32,
+    /// [`Turn::tokens`]
+    pub tokens: u32,
+}
+
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(text)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(deserializer).map(Arc::from)
+    }
+}
+
 /// The turns of one session with their vectors, contiguous and in order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TurnLog {
     turns: Vec<Turn>,
+    /// What packing asks of every turn, close together.
+    marks: Vec<Mark>,
     /// None before the first vector.
     vectors: Option<Rows>,
     next: u32,
@@ -89,6 +116,11 @@ impl TurnLog {
         &self.turns
     }
 
+    /// Id and tokens of the turns, oldest first.
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
     /// The newest `n` turns, oldest of them first; none for 0.
     pub fn recent(&self, n: usize) -> &[Turn] {
         &self.turns[self.turns.len().saturating_sub(n)..]
@@ -96,10 +128,10 @@ impl TurnLog {
 
     /// Position of a turn.
     pub fn position(&self, id: u32) -> Option<usize> {
-        let held = |at: &usize| self.turns.get(*at).is_some_and(|turn| turn.id == id);
+        let held = |at: &usize| self.marks.get(*at).is_some_and(|mark| mark.id == id);
         // Where it is as long as no turn before it was erased.
-        let at = id.checked_sub(self.turns.first()?.id)? as usize;
-        Some(at).filter(held).or_else(|| self.turns.binary_search_by_key(&id, |turn| turn.id).ok())
+        let at = id.checked_sub(self.marks.first()?.id)? as usize;
+        Some(at).filter(held).or_else(|| self.marks.binary_search_by_key(&id, |mark| mark.id).ok())
     }
 
     /// A turn by id.
@@ -200,9 +232,11 @@ impl TurnLog {
         for term in &turn.terms {
             *self.frequency.entry(*term).or_default() += 1;
         }
+        self.marks.push(Mark { id: turn.id, tokens: turn.tokens });
         self.turns.push(turn);
         let excess = self.turns.len().saturating_sub(ring.unwrap_or(usize::MAX));
         let gone: Vec<Turn> = self.turns.drain(..excess).collect();
+        self.marks.drain(..excess);
         if let Some(rows) = self.vectors.as_mut().filter(|_| excess > 0) {
             rows.remove(0, excess);
         }
@@ -217,6 +251,7 @@ impl TurnLog {
     pub fn remove(&mut self, id: u32) -> Option<Turn> {
         let at = self.position(id)?;
         let turn = self.turns.remove(at);
+        self.marks.remove(at);
         if let Some(rows) = &mut self.vectors {
             rows.remove(at, 1);
         }
@@ -334,7 +369,7 @@ pub(crate) mod tests {
         for text in ["a", "b", "c"] {
             log.append(turn(Role::User, text), None, Some(2));
         }
-        assert_eq!(log.turns().iter().map(|t| (t.id, t.text.as_str())).collect::<Vec<_>>(), [(2, "b"), (3, "c")]);
+        assert_eq!(log.turns().iter().map(|t| (t.id, &*t.text)).collect::<Vec<_>>(), [(2, "b"), (3, "c")]);
         assert!(log.was_evicted(1) && !log.was_evicted(2) && !log.was_evicted(9));
         assert_eq!(log.frequency(u32::from(b'a')), 0);
         log.remove(3);

@@ -8,7 +8,7 @@ use trihorizon_core::envelope::ItemKind;
 use trihorizon_core::headers::Mode;
 use trihorizon_core::intent::{Intent, Novelty};
 use trihorizon_core::references::{Item, Reference, Target};
-use trihorizon_core::session::{Assembled, Session};
+use trihorizon_core::session::{Assembled, LeftOut, Session};
 use trihorizon_core::text::Utf16;
 use trihorizon_core::threads::ThreadEvent;
 
@@ -126,9 +126,24 @@ impl Columns {
         }
     }
 
+    pub fn left_out(&mut self, left: &[LeftOut]) {
+        self.push(left.len() as u32);
+        for left in left {
+            self.push(tier(left.tier));
+            self.push(kind(left.kind));
+            self.push(left.id);
+            self.text(&left.name);
+            self.push(left.score);
+            self.push(left.tokens);
+            self.push(left.reason as u8);
+        }
+    }
+
     pub fn assembled(&mut self, of: &Assembled, session: &Session) {
-        let start = self.numbers.len() as f64;
-        self.numbers[20] = start;
+        self.numbers[20] = self.numbers.len() as f64;
+        if let Some(turn) = of.turn {
+            self.numbers[21] = f64::from(turn);
+        }
         self.push(of.turn.unwrap_or(0));
         self.push(mode(of.mode));
         self.push(of.micros);
@@ -138,6 +153,7 @@ impl Columns {
             self.push(spent);
         }
         self.flag(&[of.estimated]);
+        self.push(of.free);
         self.text(&of.thread);
         self.push(of.headers.len() as u32);
         for (name, value) in &of.headers {
@@ -157,16 +173,7 @@ impl Columns {
             self.flag(&[item.pinned, item.truncated]);
             self.text(&item.text);
         }
-        self.push(of.left.len() as u32);
-        for left in &of.left {
-            self.push(tier(left.tier));
-            self.push(kind(left.kind));
-            self.push(left.id);
-            self.text(&left.name);
-            self.push(left.score);
-            self.push(left.tokens);
-            self.push(left.reason as u8);
-        }
+        self.left_out(&of.left);
         self.push(of.reinvoke.len() as u32);
         for ordinal in &of.reinvoke {
             self.push(*ordinal);

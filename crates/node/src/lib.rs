@@ -291,6 +291,35 @@ pub fn assemble(
     })
 }
 
+/// What of Tier C an envelope left out, as the session was when turn `next` was the next to come: its number of columns, then
+/// the list. `packed` are the turns the envelope has, `free` the tokens it left.
+#[napi(catch_unwind)]
+#[expect(clippy::too_many_arguments, reason = "those of assemble, and what it left")]
+pub fn left_out(
+    env: &napi::Env,
+    session: u32,
+    content: Utf16String,
+    #[napi(ts_arg_type = "number | string | undefined")] overrides: Overrides,
+    vector: Option<&[f32]>,
+    next: u32,
+    packed: Vec<u32>,
+    summary: bool,
+    free: u32,
+) -> Result<()> {
+    js(|| {
+        with_session(session, |cx| {
+            let left = cx.call(*env, 0.0, &overrides, |session, options, call, workspace, _| {
+                session.left_out(next, &content.0, vector, options, (&packed, summary), free, call, workspace)
+            })?;
+            Out::answer(|columns| {
+                columns.numbers.push(0.0);
+                columns.left_out(&left);
+            });
+            Ok(())
+        })
+    })
+}
+
 /// What a turn asks for with the turns it carries over, JSON `{text, terms}`: asked for only when it is read.
 #[napi(catch_unwind)]
 pub fn query(session: u32, content: Utf16String, locale: u32, turns: Vec<u32>) -> Result<String> {
@@ -394,7 +423,7 @@ pub fn turns(session: u32) -> Result<String> {
                     json!({
                         "turnId": turn.id,
                         "role": if turn.role == trihorizon_core::turn_log::Role::User { "user" } else { "assistant" },
-                        "content": turn.text,
+                        "content": *turn.text,
                         "tokens": turn.tokens,
                         "timestamp": turn.at,
                         "thread": cx.session.slug(turn.thread),
