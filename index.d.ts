@@ -131,5 +131,8 @@ export declare function threadState(session: number, thread: string): string
 /** The turns, JSON. */
 export declare function turns(session: number): string
 
+/** Text of a turn; empty when it is not held. */
+export declare function turnText(session: number, id: number): string
+
 /** Replaces parts of a thread's state. */
 export declare function updateThread(session: number, update: string): void

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, leftOut, nothing, panicForTest, preset, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, updateThread } = nativeBinding
+const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, leftOut, nothing, panicForTest, preset, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, turnText, updateThread } = nativeBinding
 export { append }
 export { assemble }
 export { checkOptions }
@@ -811,5 +811,6 @@ export { tables }
 export { threadSlug }
 export { threadState }
 export { turns }
+export { turnText }
 export { updateThread }
 export const __napiBindingTarget = __napiLoadedBindingTarget

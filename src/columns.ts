@@ -21,6 +21,8 @@ export interface Names {
   thread(ordinal: number): string;
   /** Id of a scratch entry of the session. */
   scratch(ordinal: number): string;
+  /** Text of a turn of the session. */
+  turn(id: number): string;
   /** Slug that a thread opened by a turn would have got when turn `next` was the next to come. */
   newThread(text: string, next: number): string;
   /** All that is said of a turn, by the session as it was when turn `next` was the next to come. */
@@ -56,6 +58,13 @@ export class Columns {
     return this.blob.slice(offset, offset + this.at(column + 1));
   }
 
+  /** The public id of what the core gives by number, facts by text. */
+  id(kind: ItemKind, number: number, text: string): number | string {
+    if (kind === "turn") return number;
+    if (kind === "scratch") return this.names.scratch(number);
+    return kind === "summary" ? this.names.thread(number) : text;
+  }
+
   /** Reads from a column on. */
   from(column: number): Cursor {
     return new Cursor(this, column);
@@ -84,32 +93,26 @@ export class Cursor {
     return text;
   }
 
-  /** Passes over some columns; where they begin. */
-  skip(columns: number): number {
-    const start = this.#column;
+  /** Passes over some columns. */
+  skip(columns: number): void {
     this.#column += columns;
-    return start;
   }
 
   /** A count, then so many elements. */
-  list<T>(element: () => T): T[] {
+  list<T>(element: (index: number) => T): T[] {
     return this.times(this.number(), element);
   }
 
   /** So many elements. */
-  times<T>(count: number, element: () => T): T[] {
+  times<T>(count: number, element: (index: number) => T): T[] {
     const elements: T[] = [];
-    for (let index = 0; index < count; index += 1) elements.push(element());
+    for (let index = 0; index < count; index += 1) elements.push(element(index));
     return elements;
   }
 
   /** An id: a number, or for facts a text (id, offset, length). */
   id(kind: ItemKind): number | string {
     const number = this.number();
-    const text = this.text();
-    if (kind === "turn") return number;
-    if (kind === "scratch") return this.#columns.names.scratch(number);
-    if (kind === "summary") return this.#columns.names.thread(number);
-    return text;
+    return this.#columns.id(kind, number, this.text());
   }
 }

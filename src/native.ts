@@ -70,8 +70,8 @@ export function takeColumns(): ArrayLike<number> {
     addon.refetch();
     length = buffer[0] as number;
   }
-  // A short plain array is on V8's own heap; a typed one costs four times as much, mostly for its memory outside.
-  if (length > 256) return buffer.slice(0, length);
+  // A plain array is on V8's own heap; a typed one costs several times as much, mostly for its memory outside.
+  if (length > 4096) return buffer.slice(0, length);
   // oxlint-disable-next-line unicorn/no-new-array -- the length is known, and the copy half as fast without it
   const numbers = new Array<number>(length);
   for (let index = 0; index < length; index += 1) numbers[index] = buffer[index] as number;

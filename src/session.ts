@@ -481,6 +481,7 @@ export class Session {
     const handle = this.#handle;
     if (handle === 0) return;
     this.#handle = 0;
+    this.#names.clear();
     this.#host.dismiss(this);
     if (!this.#host.closed) release(() => this.#host.native.sessionClose(handle));
   }
@@ -528,6 +529,7 @@ class SessionNames implements Names {
   readonly #live: () => number;
   readonly #threads: (string | undefined)[] = [];
   readonly #scratch: (string | undefined)[] = [];
+  readonly #turns = new Map<number, string>();
 
   constructor(host: Host, live: () => number) {
     this.#host = host;
@@ -547,6 +549,15 @@ class SessionNames implements Names {
       text: string;
       terms: string[];
     };
+  }
+
+  turn(id: number): string {
+    let text = this.#turns.get(id);
+    if (text === undefined) {
+      text = this.#ask((session) => this.#host.native.turnText(session, id));
+      this.#turns.set(id, text);
+    }
+    return text;
   }
 
   newThread(text: string, next: number): string {
@@ -570,6 +581,7 @@ class SessionNames implements Names {
   clear(): void {
     this.#threads.length = 0;
     this.#scratch.length = 0;
+    this.#turns.clear();
   }
 
   #ask<T>(question: (session: number) => T): T {

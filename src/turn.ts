@@ -9,7 +9,10 @@ import type { Envelope, EnvelopeItem, ItemKind, LeftOut, Message, Mode, Reinvoke
 const column = { turnId: 0, mode: 1, micros: 2, budget: 3, tokens: 4, spent: 5, flags: 8, free: 9, thread: 10, rest: 12 } as const;
 
 const flag = { estimated: 1 } as const;
-const itemFlag = { pinned: 1, truncated: 2 } as const;
+const itemFlag = { pinned: 1, truncated: 2, assistant: 4, told: 8 } as const;
+
+/** Columns of a header. */
+const headerWidth = 3;
 
 interface Assembled {
   headers: Record<string, string>;
@@ -32,6 +35,8 @@ export class TurnView extends ClassificationView implements Turn {
   readonly #start: number;
   readonly #asked: Asked;
   readonly #frame: TurnFrame;
+  /** By item: its text, unless the columns tell it. Taken at once: the turn may leave the log. */
+  readonly #texts: readonly string[];
   #assembled: Assembled | undefined;
 
   constructor(columns: Columns, asked: Asked, frame: TurnFrame) {
@@ -39,6 +44,7 @@ export class TurnView extends ClassificationView implements Turn {
     this.#columns = columns;
     this.#start = assembledAt(columns);
     this.#asked = asked;
+    this.#texts = textsOf(columns, this.#start + column.rest);
     this.#frame = frame;
   }
 
@@ -126,7 +132,7 @@ export class TurnView extends ClassificationView implements Turn {
       const name = tables().headers[cursor.number()] as string;
       headers[name] = cursor.text();
     });
-    const items = readItems(columns, cursor);
+    const items = readItems(columns, cursor, this.#texts);
     const others = cursor.list(() => readLeft(cursor));
     const { names } = columns;
     const reinvoke = cursor.list((): Reinvoke => ({
@@ -164,33 +170,43 @@ export class TurnView extends ClassificationView implements Turn {
   }
 }
 
-/** Numbers of an item. */
-const itemWidth = 12;
+function textsOf(columns: Columns, start: number): string[] {
+  const cursor = columns.from(start);
+  cursor.skip(cursor.number() * headerWidth);
+  return cursor.list(() => {
+    const flags = cursor.number();
+    const id = cursor.number();
+    const told = (flags & itemFlag.told) !== 0;
+    cursor.skip(told ? 7 : 3);
+    return told ? "" : columns.names.turn(id);
+  });
+}
 
-function readItems(columns: Columns, cursor: Cursor): EnvelopeItem[] {
+function readItems(columns: Columns, cursor: Cursor, texts: readonly string[]): EnvelopeItem[] {
   const { tiers, kinds, reasons } = tables();
-  const { numbers, blob } = columns;
-  const items: EnvelopeItem[] = [];
-  const count = cursor.number();
-  for (let position = 1, at = cursor.skip(count * itemWidth); position <= count; position += 1, at += itemWidth) {
-    const kind = kinds[numbers[at + 1] as number] as ItemKind;
-    const flags = numbers[at + 9] as number;
-    const start = numbers[at + 10] as number;
-    items.push({
-      tier: tiers[numbers[at] as number] as Tier,
+  return cursor.list((index): EnvelopeItem => {
+    const flags = cursor.number();
+    const kind = kinds[flags >> 6] as ItemKind;
+    const number = cursor.number();
+    const score = cursor.number();
+    const tokens = cursor.number();
+    const reason = reasons[cursor.number()] as string;
+    const told = (flags & itemFlag.told) !== 0;
+    const name = told ? cursor.text() : "";
+    return {
+      tier: tiers[(flags >> 4) & 3] as Tier,
       kind,
-      id: kind === "turn" ? (numbers[at + 2] as number) : columns.from(at + 2).id(kind),
-      role: numbers[at + 5] === 0 ? "user" : "assistant",
-      score: numbers[at + 6] as number,
-      tokens: numbers[at + 7] as number,
-      position,
-      reason: reasons[numbers[at + 8] as number] as string,
+      id: kind === "turn" ? number : columns.id(kind, number, name),
+      role: (flags & itemFlag.assistant) === 0 ? "user" : "assistant",
+      score,
+      tokens,
+      position: index + 1,
+      reason,
       pinned: (flags & itemFlag.pinned) !== 0,
       truncated: (flags & itemFlag.truncated) !== 0,
-      text: blob.slice(start, start + (numbers[at + 11] as number)),
-    });
-  }
-  return items;
+      text: told ? cursor.text() : (texts[index] as string),
+    };
+  });
 }
 
 function readLeft(cursor: Cursor): LeftOut {

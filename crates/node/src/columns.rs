@@ -162,16 +162,18 @@ impl Columns {
         }
         self.push(of.items.len() as u32);
         for item in &of.items {
-            self.push(tier(item.tier));
-            self.push(kind(item.kind));
+            // The façade has the texts of turns, or asks for them once: they need not cross in every envelope.
+            let told = item.kind != ItemKind::Turn || item.truncated || session.log().get(item.id).is_none();
+            let flags = bits(&[item.pinned, item.truncated, item.assistant, told]);
+            self.push(flags | u32::from(tier(item.tier)) << 4 | u32::from(kind(item.kind)) << 6);
             self.push(item.id);
-            self.text(&item.name);
-            self.push(u8::from(item.assistant));
             self.push(item.score);
             self.push(item.tokens);
             self.push(item.reason as u8);
-            self.flag(&[item.pinned, item.truncated]);
-            self.text(&item.text);
+            if told {
+                self.text(&item.name);
+                self.text(&item.text);
+            }
         }
         self.left_out(&of.left);
         self.push(of.reinvoke.len() as u32);
