@@ -190,6 +190,9 @@ export class ClassificationView implements Classification {
   }
 }
 
+/** Column that tells where the assembled part begins: how many come before it. */
+export const assembledColumn = column.assembled;
+
 /** The turn that was the next to come. */
 export function nextTurn(columns: Columns): number {
   return columns.at(column.next);

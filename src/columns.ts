@@ -73,40 +73,36 @@ export class Columns {
 
 /** Walks the columns in order. */
 export class Cursor {
+  /** The column that is read next. */
+  place: number;
   readonly #columns: Columns;
-  #column: number;
 
-  constructor(columns: Columns, column: number) {
+  constructor(columns: Columns, place: number) {
     this.#columns = columns;
-    this.#column = column;
+    this.place = place;
   }
 
   number(): number {
-    const number = this.#columns.at(this.#column);
-    this.#column += 1;
+    const number = this.#columns.at(this.place);
+    this.place += 1;
     return number;
   }
 
   text(): string {
-    const text = this.#columns.textAt(this.#column);
-    this.#column += 2;
+    const text = this.#columns.textAt(this.place);
+    this.place += 2;
     return text;
   }
 
-  /** Passes over some columns. */
-  skip(columns: number): void {
-    this.#column += columns;
-  }
-
   /** A count, then so many elements. */
-  list<T>(element: (index: number) => T): T[] {
+  list<T>(element: () => T): T[] {
     return this.times(this.number(), element);
   }
 
   /** So many elements. */
-  times<T>(count: number, element: (index: number) => T): T[] {
+  times<T>(count: number, element: () => T): T[] {
     const elements: T[] = [];
-    for (let index = 0; index < count; index += 1) elements.push(element(index));
+    for (let index = 0; index < count; index += 1) elements.push(element());
     return elements;
   }
 

@@ -57,25 +57,30 @@ export function tables(): Tables {
   return (loaded ??= load()).tables;
 }
 
+/** An own copy of the columns of the call that has just returned, or of as many as column `count` says. */
+export function takeColumns(count = 0): ArrayLike<number> {
+  const length = sharedColumns()[count] as number;
+  if (length > 4096) return buffer.slice(0, length);
+  // A plain array is on V8's own heap; a typed one costs several times as much, mostly for its memory outside.
+  // oxlint-disable-next-line unicorn/no-new-array -- the length is known, and the copy half as fast without it
+  const numbers = new Array<number>(length);
+  for (let index = 0; index < length; index += 1) numbers[index] = buffer[index] as number;
+  return numbers;
+}
+
 /**
- * An own copy of the columns of the call that has just returned. A result that did not fit left only its length: a larger
+ * The columns of the call that has just returned, until the next one. A result that did not fit left only its length: a larger
  * buffer is registered and the result fetched again.
  */
-export function takeColumns(): ArrayLike<number> {
-  let length = buffer[0] as number;
+export function sharedColumns(): Float64Array {
+  const length = buffer[0] as number;
   if (length > buffer.length) {
     const addon = native();
     buffer = new Float64Array(2 ** Math.ceil(Math.log2(length)));
     addon.register(buffer);
     addon.refetch();
-    length = buffer[0] as number;
   }
-  // A plain array is on V8's own heap; a typed one costs several times as much, mostly for its memory outside.
-  if (length > 4096) return buffer.slice(0, length);
-  // oxlint-disable-next-line unicorn/no-new-array -- the length is known, and the copy half as fast without it
-  const numbers = new Array<number>(length);
-  for (let index = 0; index < length; index += 1) numbers[index] = buffer[index] as number;
-  return numbers;
+  return buffer;
 }
 
 /** Turns whatever the addon threw into a typed error. */

@@ -1,4 +1,4 @@
-import { ClassificationView } from "./classification.js";
+import { assembledColumn, ClassificationView } from "./classification.js";
 import { type Asked, Columns, type Names, type Packed } from "./columns.js";
 import { vectorLater, vectorNow } from "./embedding.js";
 import { storeError, TrihorizonError } from "./errors.js";
@@ -6,10 +6,10 @@ import type { Host } from "./host.js";
 import { Journal } from "./journal.js";
 import { optionsJson } from "./json.js";
 import { identityOf, metaOf, roleNumber, textOf } from "./message.js";
-import { guard, release, takeColumns } from "./native.js";
+import { guard, release, sharedColumns, takeColumns } from "./native.js";
 import { requireArray, requireCount, requireObject, requireString } from "./require.js";
 import { appendRecord, assembleRecord, deleteRecord, replay, threadRecord } from "./record.js";
-import { TurnView } from "./turn.js";
+import { readAssembled, TurnView } from "./turn.js";
 import type {
   AppendMessage,
   AppendResult,
@@ -374,10 +374,11 @@ export class Session {
     const overrides = host.overrides(options);
     const now = host.now(options?.timestamp);
     const blob = host.call(() => host.native.assemble(handle, text, overrides, vector, now));
-    const columns = new Columns(takeColumns(), blob, text, this.#names);
+    const assembled = readAssembled(new Columns(sharedColumns(), blob, text, this.#names));
+    const columns = new Columns(takeColumns(assembledColumn), blob, text, this.#names);
     const system = (this.#system ??= this.#systemMessages(handle));
     const json = host.overridesJson(overrides);
-    const turn = new TurnView(columns, { overrides: json, vector }, { system, name: options?.name });
+    const turn = new TurnView(columns, { overrides: json, vector }, assembled, { system, name: options?.name });
     if (options?.dryRun !== true) this.#record(() => assembleRecord(text, json, vector, host.model, now));
     return turn;
   }
@@ -565,16 +566,12 @@ class SessionNames implements Names {
   }
 
   whole(text: string, { overrides, vector }: Asked, next: number): Columns {
-    const texts = this.#ask((session) =>
-      this.#host.native.classifyBefore(session, text, overrides, vector, next),
-    );
+    const texts = this.#ask((session) => this.#host.native.classifyBefore(session, text, overrides, vector, next));
     return new Columns(takeColumns(), texts, text, this);
   }
 
   left(text: string, { overrides, vector }: Asked, next: number, { turns, summary, free }: Packed): Columns {
-    this.#ask((session) =>
-      this.#host.native.leftOut(session, text, overrides, vector, next, turns, summary, free),
-    );
+    this.#ask((session) => this.#host.native.leftOut(session, text, overrides, vector, next, turns, summary, free));
     return new Columns(takeColumns(), "", text, this);
   }
 

@@ -388,7 +388,12 @@ fn thresholds(value: Thresholds) -> Result<()> {
     ] {
         unit(name, threshold)?;
     }
-    check(value.stay <= value.join, "thresholds.stay", value.stay, format_args!("at most thresholds.join ({})", value.join))
+    check(
+        value.stay <= value.join,
+        "thresholds.stay",
+        value.stay,
+        format_args!("at most thresholds.join ({})", value.join),
+    )
 }
 
 fn blend(value: &BlendOption) -> Result<()> {

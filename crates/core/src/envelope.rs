@@ -139,9 +139,8 @@ impl State<'_> {
                 Tier::ALL.iter().filter(|other| **other != tier).map(|other| unused[*other as usize]).sum();
             let mut room = (share[tier as usize] + borrowed).min(self.left());
             let candidates = &self.packing.candidates;
-            let pins: Vec<usize> = (0..candidates.len())
-                .filter(|at| candidates[*at].pinned && candidates[*at].tier == tier)
-                .collect();
+            let pins: Vec<usize> =
+                (0..candidates.len()).filter(|at| candidates[*at].pinned && candidates[*at].tier == tier).collect();
             for (n, at) in pins.iter().enumerate() {
                 let tokens_of = |at: &usize| self.packing.candidates[*at].tokens;
                 let remaining: u32 = pins[n..].iter().map(tokens_of).fold(0, u32::saturating_add);

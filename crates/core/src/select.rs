@@ -178,7 +178,11 @@ impl<'a> SpecTurns<'a> {
         let other = other.map(|at| (far(at), at, Reason::RecentOther));
         let (score, at, reason) = match (member, other) {
             (Some(member), Some(other)) => {
-                if (other.0, member.1) > (member.0, other.1) { other } else { member }
+                if (other.0, member.1) > (member.0, other.1) {
+                    other
+                } else {
+                    member
+                }
             }
             (member, other) => member.or(other)?,
         };

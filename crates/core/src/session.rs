@@ -650,13 +650,7 @@ impl Session {
         self.scratch.remove_after(id);
     }
 
-    fn thread_slug(
-        &self,
-        content: &str,
-        prepared: &Prepared,
-        options: &Options,
-        workspace: &mut Workspace,
-    ) -> String {
+    fn thread_slug(&self, content: &str, prepared: &Prepared, options: &Options, workspace: &mut Workspace) -> String {
         let decision = prepared.classification.thread;
         if let Some(thread) = self.threads.get(decision.thread) {
             return thread.slug.clone();
@@ -976,17 +970,18 @@ impl Session {
         let turns = self.spec_turns(of, settings, overhead, &mut workspace.recency);
         let packing = envelope::pack(candidates, turns, settings.budget, of.blend);
 
-        let mut items = Vec::with_capacity(packing.packed.len());
+        let packed: Vec<&Candidate> = packing.packed.iter().map(|p| &packing.candidates[p.candidate]).collect();
+        let order = if settings.profile == Profile::Spec { order_literal(&packed, of) } else { order(&packed, of) };
+        let mut items = Vec::with_capacity(order.len());
         let mut spent = [0; 3];
-        for packed in &packing.packed {
-            let candidate = &packing.candidates[packed.candidate];
-            let Some(item) = self.render(candidate, packed, base.as_deref(), &tool_texts, overhead, call)? else {
-                continue;
-            };
-            spent[candidate.tier as usize] += item.tokens;
-            items.push(item);
+        for at in order {
+            let rendered =
+                self.render(packed[at], &packing.packed[at], base.as_deref(), &tool_texts, overhead, call)?;
+            if let Some(item) = rendered {
+                spent[item.tier as usize] += item.tokens;
+                items.push(item);
+            }
         }
-        let items = if settings.profile == Profile::Spec { order_literal(items, of) } else { order(items, of) };
         let name = |candidate: &Candidate| {
             base.as_deref()
                 .filter(|_| candidate.kind == ItemKind::Fact)
@@ -1342,7 +1337,9 @@ impl Session {
             }
             ItemKind::Scratch => tools.get(&candidate.id).map(String::as_str).unwrap_or_default().into(),
             ItemKind::Summary => match self.threads.get(candidate.id) {
-                Some(thread) => Self::summary_text(thread, call.options.summary_tokens, call)?.unwrap_or_default().into(),
+                Some(thread) => {
+                    Self::summary_text(thread, call.options.summary_tokens, call)?.unwrap_or_default().into()
+                }
                 None => return Ok(None),
             },
         };
@@ -1603,39 +1600,40 @@ fn mode(option: ModeOption, of: &Classification, log: &TurnLog) -> Mode {
     }
 }
 
-/// Units in sandwich order (G-44): the summary, the turns as one chronological block, each fact, each tool result.
-fn order(items: Vec<Item>, of: &Classification) -> Vec<Item> {
-    let weights = of.blend.weights();
-    let heaviest = weights.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-    let mut block: Vec<Item> = Vec::new();
-    let mut units: Vec<(f32, Vec<Item>)> = Vec::new();
-    for item in items {
-        let weight = (weights[item.tier as usize] / heaviest) as f32;
-        if item.kind == ItemKind::Turn {
-            block.push(item);
-        } else {
-            units.push((item.score * weight, vec![item]));
+/// Units in sandwich order (G-44): the summary, the turns as one chronological block, each fact, each tool result. Positions
+/// among those packed.
+fn order(packed: &[&Candidate], of: &Classification) -> Vec<usize> {
+    let weight = tier_weights(of);
+    let is_turn = |at: &usize| packed[*at].kind == ItemKind::Turn;
+    let (mut block, others): (Vec<usize>, Vec<usize>) = (0..packed.len()).partition(is_turn);
+    block.sort_unstable_by_key(|at| packed[*at].id);
+    let best = block.iter().map(|at| packed[*at].score).fold(0.0, f32::max) * weight[Tier::C as usize];
+    let mut scores: Vec<f32> = Vec::with_capacity(others.len() + 1);
+    scores.extend((!block.is_empty()).then_some(best));
+    scores.extend(others.iter().map(|at| packed[*at].score * weight[packed[*at].tier as usize]));
+    let blocks = usize::from(!block.is_empty());
+    let mut order = Vec::with_capacity(packed.len());
+    for unit in envelope::sandwich(&scores) {
+        match unit.checked_sub(blocks) {
+            Some(other) => order.push(others[other]),
+            None => order.append(&mut block),
         }
     }
-    if !block.is_empty() {
-        let score =
-            block.iter().map(|item| item.score).fold(0.0, f32::max) * (weights[Tier::C as usize] / heaviest) as f32;
-        block.sort_by_key(|item| item.id);
-        units.insert(0, (score, block));
-    }
-    let scores: Vec<f32> = units.iter().map(|(score, _)| *score).collect();
-    let mut units: Vec<Option<Vec<Item>>> = units.into_iter().map(|(_, items)| Some(items)).collect();
-    envelope::sandwich(&scores).into_iter().filter_map(|at| units[at].take()).flatten().collect()
+    order
 }
 
-/// Single items in SPEC-003's literal sandwich.
-fn order_literal(items: Vec<Item>, of: &Classification) -> Vec<Item> {
+/// Single items in SPEC-003's literal sandwich; as [`order`].
+fn order_literal(packed: &[&Candidate], of: &Classification) -> Vec<usize> {
+    let weight = tier_weights(of);
+    let scores: Vec<f32> = packed.iter().map(|item| item.score * weight[item.tier as usize]).collect();
+    envelope::sandwich_literal(&scores)
+}
+
+/// Weights of the tiers, of the heaviest.
+fn tier_weights(of: &Classification) -> [f32; 3] {
     let weights = of.blend.weights();
     let heaviest = weights.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-    let scores: Vec<f32> =
-        items.iter().map(|item| item.score * (weights[item.tier as usize] / heaviest) as f32).collect();
-    let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
-    envelope::sandwich_literal(&scores).into_iter().filter_map(|at| items[at].take()).collect()
+    weights.map(|weight| (weight / heaviest) as f32)
 }
 
 /// References of a classification that point at a turn.

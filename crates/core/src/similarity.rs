@@ -80,9 +80,9 @@ pub fn check(v: &[f32]) -> Result<()> {
     const EXPONENT: u32 = 0x7F80_0000;
     // Without a branch for each element the loop is vectorised.
     let (bad, any) = Arch::new().dispatch(|| {
-        v.iter().map(|x| x.to_bits()).fold((0, 0), |(bad, any), bits| {
-            (bad | u32::from(bits & EXPONENT == EXPONENT), any | (bits & !(1 << 31)))
-        })
+        v.iter()
+            .map(|x| x.to_bits())
+            .fold((0, 0), |(bad, any), bits| (bad | u32::from(bits & EXPONENT == EXPONENT), any | (bits & !(1 << 31))))
     });
     if bad != 0 {
         let at = v.iter().position(|x| !x.is_finite()).unwrap_or_default();

@@ -73,7 +73,10 @@ unsafe extern "C" fn callback(env: sys::napi_env, info: sys::napi_callback_info)
 
 /// # Safety
 /// `env` is the environment of a call under way, to which the values belong.
-unsafe fn classify(env: sys::napi_env, [session, content, overrides, vector]: [sys::napi_value; ARGUMENTS]) -> Outcome<String> {
+unsafe fn classify(
+    env: sys::napi_env,
+    [session, content, overrides, vector]: [sys::napi_value; ARGUMENTS],
+) -> Outcome<String> {
     let mut handle = 0;
     // SAFETY: as of this function.
     if unsafe { sys::napi_get_value_uint32(env, session, &raw mut handle) } != sys::Status::napi_ok {

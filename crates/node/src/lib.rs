@@ -442,7 +442,9 @@ pub fn turns(session: u32) -> Result<String> {
 /// Text of a turn; empty when it is not held.
 #[napi(catch_unwind)]
 pub fn turn_text(session: u32, id: u32) -> Result<String> {
-    js(|| with_session(session, |cx| Ok(cx.session.log().get(id).map(|turn| turn.text.to_string()).unwrap_or_default())))
+    js(|| {
+        with_session(session, |cx| Ok(cx.session.log().get(id).map(|turn| turn.text.to_string()).unwrap_or_default()))
+    })
 }
 
 /// Raw output of a scratch entry.

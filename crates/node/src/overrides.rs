@@ -43,9 +43,7 @@ impl Preset {
             Overrides::None => Ok(&self.plain),
             Overrides::Preset(number) if *number == self.number => Ok(&self.kept),
             Overrides::Preset(number) => Err(CoreError::limit(Code::Internal, "preset", number, self.number)),
-            Overrides::Json(json) => {
-                Ok(read.insert(CallOptions::parse(json)?))
-            }
+            Overrides::Json(json) => Ok(read.insert(CallOptions::parse(json)?)),
         }
     }
 }

@@ -42,7 +42,8 @@ impl Engine {
             }
             _ => None,
         };
-        let engine = Self { options, counter, custom, host, workspace: Workspace::default(), preset: Preset::default() };
+        let engine =
+            Self { options, counter, custom, host, workspace: Workspace::default(), preset: Preset::default() };
         engine.warm_up()?;
         Ok(engine)
     }
