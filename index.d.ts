@@ -69,6 +69,9 @@ export declare function factsState(facts: number): string
  */
 export declare function leftOut(session: number, content: string, overrides: number | string | undefined, vector: Float32Array | undefined | null, next: number, packed: Array<number>, summary: boolean, free: number): void
 
+/** Messages appended so far. */
+export declare function messageCount(session: number): number
+
 /** An empty call, to measure the boundary with. */
 export declare function nothing(): void
 
@@ -113,8 +116,11 @@ export declare function sessionSnapshot(session: number): Uint8Array
 /** Name that a new thread opened by a turn would have got when turn `next` was the next to come. */
 export declare function slugFor(session: number, content: string, next: number): string
 
-/** How many messages, given by their identities, the session already has from its beginning. */
-export declare function syncPrefix(session: number, identities: Array<string>): number
+/**
+ * How many messages the session already has from its beginning: the first `same`, and of those after them, given by their
+ * identities, as many as it has.
+ */
+export declare function syncPrefix(session: number, same: number, identities: Array<string>): number
 
 /** System and developer messages, JSON. */
 export declare function systemMessages(session: number): string

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, leftOut, nothing, panicForTest, preset, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, turnText, updateThread } = nativeBinding
+const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, leftOut, messageCount, nothing, panicForTest, preset, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, turnText, updateThread } = nativeBinding
 export { append }
 export { assemble }
 export { checkOptions }
@@ -792,6 +792,7 @@ export { factsSearch }
 export { factsSize }
 export { factsState }
 export { leftOut }
+export { messageCount }
 export { nothing }
 export { panicForTest }
 export { preset }

@@ -5,6 +5,9 @@ import type { SplitOptions } from "./options.js";
 import { requireObject } from "./require.js";
 import type { AssembleOptions, Embedder, Info, Store } from "./types.js";
 
+/** Characters that the sessions of an engine hold beside the core, to spare crossings. */
+const mostText = 2 ** 24;
+
 interface Preset {
   number: number;
   json: string;
@@ -19,6 +22,8 @@ export interface Resident {
   readonly busy: boolean;
   /** Gives up the native session, kept in the store. */
   evict(): void;
+  /** Gives up texts that the core has as well. */
+  forgetTexts(): void;
   /** Resolves when nothing is under way; rejects with the failure of an earlier write. */
   settled(): Promise<void>;
 }
@@ -45,6 +50,8 @@ export class Host {
   readonly #draining = new Map<string, Promise<void>>();
   #counterFailure: unknown;
   #closed = false;
+  /** Characters held, those of sessions that have gone included. */
+  #text = 0;
   /** Call options that the core keeps under a number. */
   #preset: Preset = { number: 0, json: "", keys: [], values: [] };
 
@@ -179,6 +186,14 @@ export class Host {
   dismiss(session: Resident): void {
     this.#live.delete(session.key);
     if (this.#newest === session) this.#newest = null;
+  }
+
+  /** A live session holds so many more characters; when they are too many, all are given up. */
+  keepText(characters: number): void {
+    this.#text += characters;
+    if (this.#text <= mostText) return;
+    this.#text = 0;
+    for (const session of this.#live.values()) session.forgetTexts();
   }
 
   /** Sessions that hold native memory. */

@@ -3,6 +3,7 @@ import { type Asked, Columns, type Names, type Packed } from "./columns.js";
 import { vectorLater, vectorNow } from "./embedding.js";
 import { storeError, TrihorizonError } from "./errors.js";
 import type { Host } from "./host.js";
+import { History } from "./history.js";
 import { Journal } from "./journal.js";
 import { optionsJson } from "./json.js";
 import { identityOf, metaOf, roleNumber, textOf } from "./message.js";
@@ -52,6 +53,7 @@ export class Session {
   readonly #host: Host;
   readonly #journal: Journal;
   readonly #names: SessionNames;
+  readonly #history = new History();
   /** The native session; 0 while evicted. */
   #handle = 0;
   #closed: "open" | "closed" | "deleted" = "open";
@@ -115,6 +117,7 @@ export class Session {
       const vector = needsVector(message, text) ? vectorNow(this.#host.embedder, text, message.vector) : undefined;
       return this.#append(message, text, vector);
     });
+    this.#remember(messages);
     return { known, appended };
   }
 
@@ -132,6 +135,7 @@ export class Session {
         await this.#liveLater();
         appended.push(this.#append(message, text, vector));
       }
+      this.#remember(messages);
       return { known, appended };
     });
   }
@@ -244,7 +248,6 @@ export class Session {
     this.#handle = this.#host.call(() => native.sessionRestore(handle, this.id, this.namespace, snapshot));
     release(() => native.sessionClose(old));
     this.#forgetDerived();
-    this.#names.clear();
     if (this.#journal.through) this.#kept(() => this.#journal.saveSnapshot(snapshot));
   }
 
@@ -317,6 +320,12 @@ export class Session {
       this.#journal.saveSnapshot(guard(() => native.sessionSnapshot(handle)));
     }
     this.#drop();
+  }
+
+  /** @internal Gives up texts that the core has as well. */
+  forgetTexts(): void {
+    this.#names.forgetTexts();
+    this.#history.forget();
   }
 
   /** @internal Loads from a synchronous store. */
@@ -393,8 +402,17 @@ export class Session {
   #known(messages: readonly AppendMessage[]): number {
     requireArray("messages", messages);
     const handle = this.#live();
-    const identities = messages.map(identityOf);
-    return this.#host.call(() => this.#host.native.syncPrefix(handle, identities));
+    const same = this.#history.same(messages);
+    if (same === messages.length) return same;
+    const identities = messages.slice(same).map(identityOf);
+    return this.#host.call(() => this.#host.native.syncPrefix(handle, same, identities));
+  }
+
+  /** The history is these messages, unless one of them was there before under its id. */
+  #remember(messages: readonly AppendMessage[]): void {
+    const handle = this.#live();
+    if (this.#host.call(() => this.#host.native.messageCount(handle)) < messages.length) return;
+    this.#host.keepText(this.#history.remember(messages));
   }
 
   #record(data: () => string): void {
@@ -482,13 +500,15 @@ export class Session {
     const handle = this.#handle;
     if (handle === 0) return;
     this.#handle = 0;
-    this.#names.clear();
+    this.#forgetDerived();
     this.#host.dismiss(this);
     if (!this.#host.closed) release(() => this.#host.native.sessionClose(handle));
   }
 
   #forgetDerived(): void {
     this.#system = null;
+    this.#names.clear();
+    this.#history.forget();
   }
 
   #assertOpen(): void {
@@ -557,6 +577,7 @@ class SessionNames implements Names {
     if (text === undefined) {
       text = this.#ask((session) => this.#host.native.turnText(session, id));
       this.#turns.set(id, text);
+      this.#host.keepText(text.length);
     }
     return text;
   }
@@ -573,6 +594,10 @@ class SessionNames implements Names {
   left(text: string, { overrides, vector }: Asked, next: number, { turns, summary, free }: Packed): Columns {
     this.#ask((session) => this.#host.native.leftOut(session, text, overrides, vector, next, turns, summary, free));
     return new Columns(takeColumns(), "", text, this);
+  }
+
+  forgetTexts(): void {
+    this.#turns.clear();
   }
 
   clear(): void {

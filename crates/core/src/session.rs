@@ -330,22 +330,23 @@ impl Session {
             + self.history.capacity() * 8
     }
 
-    /// How many of `messages`, given as hashes from [`message_hash`], are already here (G-71): all of the history, unless
-    /// they are fewer.
+    /// How many messages are already here (G-71): the first `same`, and as many of `messages`, the ones after them given as
+    /// hashes from [`message_hash`]: all of the history, unless they are fewer.
     ///
     /// # Errors
     /// `ID_CONFLICT` when they depart from the history: an edit or a branch, not new messages.
-    pub fn known_prefix(&self, messages: &[u64]) -> Result<usize> {
-        let known = self.history.iter().zip(messages).take_while(|(known, new)| known == new).count();
-        if known < messages.len().min(self.history.len()) {
+    pub fn known_prefix(&self, same: usize, messages: &[u64]) -> Result<usize> {
+        let history = self.history.get(same..).unwrap_or_default();
+        let known = history.iter().zip(messages).take_while(|(known, new)| known == new).count();
+        if known < messages.len().min(history.len()) {
             return Err(Error::limit(
                 Code::IdConflict,
                 "the history departs from the session's",
-                format_args!("message {}", known + 1),
+                format_args!("message {}", same + known + 1),
                 "the messages appended so far, then new ones",
             ));
         }
-        Ok(known)
+        Ok(same + known)
     }
 
     /// Messages appended so far.

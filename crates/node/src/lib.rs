@@ -223,13 +223,20 @@ pub fn append(
     })
 }
 
-/// How many messages, given by their identities, the session already has from its beginning.
+/// How many messages the session already has from its beginning: the first `same`, and of those after them, given by their
+/// identities, as many as it has.
 #[napi(catch_unwind)]
-pub fn sync_prefix(session: u32, identities: Vec<String>) -> Result<u32> {
+pub fn sync_prefix(session: u32, same: u32, identities: Vec<String>) -> Result<u32> {
     js(|| {
         let hashes: Vec<u64> = identities.iter().map(|identity| identity_hash(identity)).collect();
-        with_session(session, |cx| Ok(cx.session.known_prefix(&hashes)? as u32))
+        with_session(session, |cx| Ok(cx.session.known_prefix(same as usize, &hashes)? as u32))
     })
+}
+
+/// Messages appended so far.
+#[napi(catch_unwind)]
+pub fn message_count(session: u32) -> Result<u32> {
+    js(|| with_session(session, |cx| Ok(cx.session.messages() as u32)))
 }
 
 /// The function that classifies a turn: it returns the texts of the result, if any; the numbers are in the registered buffer.
