@@ -14,8 +14,8 @@ pub struct Selection<'a> {
     pub log: &'a TurnLog,
     /// Calibrated similarity of the turn, or of its query, to each turn, by position; empty without.
     pub similarities: &'a [f32],
-    /// Turns until the recency weight halves.
-    pub half_life: f64,
+    /// Recency weight by distance; 0 beyond its end.
+    pub recency: &'a [f32],
     /// Tokens a message costs beside its text.
     pub overhead: u32,
 }
@@ -28,8 +28,9 @@ pub struct Recency {
 }
 
 impl Recency {
-    /// Weights of distances from 0 on: up to `most`, or to the first that is 0, as all beyond it are.
-    pub fn up_to(&mut self, most: u32, half_life: f64) -> &[f32] {
+    /// Weights of distances from 0 on: up to the oldest turn of a log, or to the first that is 0, as all beyond it are.
+    pub fn over(&mut self, log: &TurnLog, half_life: f64) -> &[f32] {
+        let most = log.marks().first().map_or(0, |mark| log.next_id() - mark.id);
         if self.half_life.to_bits() != half_life.to_bits() {
             *self = Self { half_life, weights: Vec::new() };
         }
@@ -128,12 +129,11 @@ impl<'a> SpecTurns<'a> {
         recency: &'a mut Recency,
     ) -> Self {
         let marks = log.marks();
-        let oldest = marks.first().map_or(0, |mark| mark.id);
         Self {
             marks,
             log,
             thread,
-            recency: recency.up_to(log.next_id() - oldest, half_life),
+            recency: recency.over(log, half_life),
             overhead,
             inside: Bits::of(marks.len(), log.runs(thread).flatten()),
             gone: Bits::of(marks.len(), referenced.iter().filter_map(|id| log.position(*id))),
@@ -255,7 +255,8 @@ pub fn turns(selection: &Selection<'_>, of: &Classification) -> Vec<Candidate> {
     for (at, turn) in log.turns().iter().enumerate().rev() {
         let active = turn.thread == of.thread.thread;
         inside += u32::from(active);
-        let recency = turn_recency(if active { inside } else { next - turn.id }, selection.half_life) as f32;
+        let distance = if active { inside } else { next - turn.id };
+        let recency = selection.recency.get(distance as usize).copied().unwrap_or(0.0);
         let relevant = relevance[at];
         let pinned = pins.contains(&turn.id);
         let (score, reason) = if pinned {
@@ -313,16 +314,19 @@ fn relevance(selection: &Selection<'_>, of: &Classification) -> Vec<f32> {
     let terms: Vec<(u32, f32)> =
         of.query.terms.iter().filter(|term| log.frequency(**term) > 0).map(|term| (*term, log.idf(*term))).collect();
     let total: f32 = of.query.terms.iter().map(|term| log.idf(*term)).sum();
-    log.turns()
-        .iter()
-        .enumerate()
-        .map(|(at, turn)| {
-            let shared: f32 = terms.iter().filter(|(term, _)| turn.terms.contains(term)).map(|(_, idf)| idf).sum();
-            let overlap = if total > 0.0 { (shared / total).sqrt() } else { 0.0 };
-            let similarity = selection.similarities.get(at).copied().unwrap_or(0.0).clamp(0.0, 1.0);
-            0.5 * overlap + 0.5 * similarity
-        })
-        .collect()
+    let mut shared = vec![0.0f32; log.len()];
+    for some in terms.chunks(u64::BITS as usize) {
+        let hashes: Vec<u32> = some.iter().map(|(term, _)| *term).collect();
+        for (sum, mut held) in shared.iter_mut().zip(log.holding(&hashes)) {
+            while held != 0 {
+                *sum += some[held.trailing_zeros() as usize].1;
+                held &= held - 1;
+            }
+        }
+    }
+    let similarity = |at: usize| selection.similarities.get(at).copied().unwrap_or(0.0).clamp(0.0, 1.0);
+    let overlap = |shared: f32| if total > 0.0 { (shared / total).sqrt() } else { 0.0 };
+    shared.iter().enumerate().map(|(at, shared)| 0.5 * overlap(*shared) + 0.5 * similarity(at)).collect()
 }
 
 /// A question and its answer belong together: the weaker of the two is lifted towards the stronger.

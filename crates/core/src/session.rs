@@ -1079,8 +1079,9 @@ impl Session {
             select::spec_pinned(&self.log, &of.query.turns, overhead)
         } else {
             self.widen(prepared, workspace);
-            let half_life = settings.half_life;
-            select::turns(&Selection { log: &self.log, similarities: &workspace.calibrated, half_life, overhead }, of)
+            let Workspace { calibrated, recency, .. } = workspace;
+            let recency = recency.over(&self.log, settings.half_life);
+            select::turns(&Selection { log: &self.log, similarities: calibrated, recency, overhead }, of)
         };
         let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::C as usize];
         let Some(thread) = self.threads.get(of.thread.thread).filter(|thread| thread.state != ThreadState::default())

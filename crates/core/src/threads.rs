@@ -259,14 +259,20 @@ pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
     let total: f32 = idf.iter().sum();
     // Per term, the first thread that holds it and whether another does too.
     let mut holders: Vec<Vec<u32>> = vec![Vec::new(); evidence.terms.len()];
+    let held: Vec<Vec<u64>> = evidence.terms.chunks(64).map(|terms| evidence.log.holding(terms)).collect();
     for (position, turn) in evidence.log.turns().iter().enumerate() {
         let Some(close) = all.get_mut(turn.thread as usize) else { continue };
         let similarity = evidence.similarities.get(position).copied().unwrap_or(0.0);
         let best = if turn.role == Role::User { &mut close.similarity } else { &mut close.answers };
         *best = best.max(similarity);
-        for (at, term) in evidence.terms.iter().enumerate() {
-            if !holders[at].contains(&turn.thread) && turn.terms.contains(term) {
-                holders[at].push(turn.thread);
+        for (chunk, held) in held.iter().enumerate() {
+            let mut held = held[position];
+            while held != 0 {
+                let holders = &mut holders[64 * chunk + held.trailing_zeros() as usize];
+                if !holders.contains(&turn.thread) {
+                    holders.push(turn.thread);
+                }
+                held &= held - 1;
             }
         }
     }

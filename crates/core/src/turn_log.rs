@@ -201,6 +201,26 @@ impl TurnLog {
         self.frequency.get(&term).copied().unwrap_or(0)
     }
 
+    /// Which of `terms`, at most 64, each turn holds, as bits, by position. Cost: one pass over the terms of the log.
+    pub fn holding(&self, terms: &[u32]) -> Vec<u64> {
+        let mut by_byte = [0u64; 256];
+        for (at, term) in terms.iter().enumerate() {
+            by_byte[usize::from(*term as u8)] |= 1 << at;
+        }
+        let held = |turn: &Turn| {
+            turn.terms.iter().fold(0, |mut held, term| {
+                let mut alike = by_byte[usize::from(*term as u8)];
+                while alike != 0 {
+                    let at = alike.trailing_zeros();
+                    held |= u64::from(terms[at as usize] == *term) << at;
+                    alike &= alike - 1;
+                }
+                held
+            })
+        };
+        self.turns.iter().map(held).collect()
+    }
+
     /// Rarity of a term among the turns: BM25's idf, ≥ 0.
     pub fn idf(&self, term: u32) -> f32 {
         let (n, df) = (self.turns.len() as f32, self.frequency(term) as f32);
