@@ -46,7 +46,9 @@ interface Rest {
 
 /** A view on the columns of `classify`: everything is read when it is asked for. */
 export class ClassificationView implements Classification {
-  #columns: Columns;
+  readonly #columns: Columns;
+  /** The columns that tell the thread too. */
+  #filed: Columns | undefined;
   readonly #asked: Asked;
   #rest: Rest | undefined;
   #query: Query | undefined;
@@ -164,14 +166,14 @@ export class ClassificationView implements Classification {
   /** The thread of a turn that was only looked at may not exist. */
   protected threadId(columns: Columns, event: ThreadDecision["event"]): string {
     const { names, text } = columns;
-    return event === "new" ? names.newThread(text, columns.at(column.next)) : names.thread(columns.at(column.thread));
+    return event === "new" ? names.newThread(text, nextTurn(this.#columns)) : names.thread(columns.at(column.thread));
   }
 
   /** The pseudo-code of the `spec` profile decides most turns without filing them: that is done when it is asked for. */
   #whole(): Columns {
     const columns = this.#columns;
     if (columns.at(column.event) < tables().events.length) return columns;
-    return (this.#columns = columns.names.whole(columns.text, this.#asked, columns.at(column.next)));
+    return (this.#filed ??= columns.names.whole(columns.text, this.#asked, nextTurn(columns)));
   }
 
   #flag(bit: number): boolean {
