@@ -182,7 +182,7 @@ impl State<'_> {
         let Some(turns) = self.turns.as_mut().filter(|_| tier == Tier::C) else { return };
         while *room >= turns.shortest() {
             let Some(turn) = turns.peek(*room) else { return };
-            if before.is_some_and(|(score, id)| turn.score < score || turn.score == score && turn.id > id) {
+            if before.is_some_and(|(score, id)| (turn.score, id) < (score, turn.id)) {
                 return;
             }
             turns.take(turn.id);

@@ -52,23 +52,26 @@ pub fn dots(query: &[f32], rows: &[f32], out: &mut [f32]) {
 /// As [`check`]; `v` is unchanged then (G-56).
 pub fn normalise(v: &mut [f32]) -> Result<()> {
     check(v)?;
-    Arch::new().dispatch(|| {
-        // In f64, so that neither a tiny nor a huge vector under- or overflows.
-        let mut squares = [0.0f64; 8];
-        let (groups, tail) = v.as_chunks::<8>();
-        for group in groups {
-            for (sum, x) in squares.iter_mut().zip(group) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            // In f64, so that neither a tiny nor a huge vector under- or overflows.
+            let mut squares = [0.0f64; 8];
+            let (groups, tail) = v.as_chunks::<8>();
+            for group in groups {
+                for (sum, x) in squares.iter_mut().zip(group) {
+                    *sum += f64::from(*x) * f64::from(*x);
+                }
+            }
+            for (sum, x) in squares.iter_mut().zip(tail) {
                 *sum += f64::from(*x) * f64::from(*x);
             }
-        }
-        for (sum, x) in squares.iter_mut().zip(tail) {
-            *sum += f64::from(*x) * f64::from(*x);
-        }
-        let scale = 1.0 / squares.iter().sum::<f64>().sqrt();
-        for x in &mut *v {
-            *x = (f64::from(*x) * scale) as f32;
-        }
-    });
+            let scale = 1.0 / squares.iter().sum::<f64>().sqrt();
+            for x in &mut *v {
+                *x = (f64::from(*x) * scale) as f32;
+            }
+        },
+    );
     Ok(())
 }
 
@@ -79,11 +82,14 @@ pub fn normalise(v: &mut [f32]) -> Result<()> {
 pub fn check(v: &[f32]) -> Result<()> {
     const EXPONENT: u32 = 0x7F80_0000;
     // Without a branch for each element the loop is vectorised.
-    let (bad, any) = Arch::new().dispatch(|| {
-        v.iter()
-            .map(|x| x.to_bits())
-            .fold((0, 0), |(bad, any), bits| (bad | u32::from(bits & EXPONENT == EXPONENT), any | (bits & !(1 << 31))))
-    });
+    let (bad, any) = Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            v.iter().map(|x| x.to_bits()).fold((0, 0), |(bad, any), bits| {
+                (bad | u32::from(bits & EXPONENT == EXPONENT), any | (bits & !(1 << 31)))
+            })
+        },
+    );
     if bad != 0 {
         let at = v.iter().position(|x| !x.is_finite()).unwrap_or_default();
         let message = format!("vector element {at} is not finite");
@@ -97,16 +103,19 @@ pub fn check(v: &[f32]) -> Result<()> {
 
 /// The largest of `values`, which are numbers; negative infinity for none.
 pub fn largest(values: &[f32]) -> f32 {
-    Arch::new().dispatch(|| {
-        let mut best = [f32::NEG_INFINITY; LANES];
-        let (groups, tail) = values.as_chunks::<LANES>();
-        for group in groups {
-            for (best, value) in best.iter_mut().zip(group) {
-                *best = if *value > *best { *value } else { *best };
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let mut best = [f32::NEG_INFINITY; LANES];
+            let (groups, tail) = values.as_chunks::<LANES>();
+            for group in groups {
+                for (best, value) in best.iter_mut().zip(group) {
+                    *best = if *value > *best { *value } else { *best };
+                }
             }
-        }
-        best.iter().chain(tail).copied().fold(f32::NEG_INFINITY, f32::max)
-    })
+            best.iter().chain(tail).copied().fold(f32::NEG_INFINITY, f32::max)
+        },
+    )
 }
 
 /// Vectors of one dimension, contiguous, the first on a cache line.

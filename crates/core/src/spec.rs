@@ -111,9 +111,9 @@ impl Matcher {
         let mut edge = [NOTHING; 2 * WINDOW];
         let start = bytes.len().min(WINDOW - 1);
         edge[1..=start].copy_from_slice(&bytes[..start]);
-        self.check(source, 0, self.groups_at(edge.first_chunk().expect("longer")), &mut found);
+        self.check(source, 0, self.groups_at(*edge.first_chunk().expect("longer")), &mut found);
         for (at, window) in bytes.windows(WINDOW).enumerate() {
-            let groups = self.groups_at(window.first_chunk().expect("as long"));
+            let groups = self.groups_at(*window.first_chunk().expect("as long"));
             if groups != 0 {
                 self.check(source, at + 1, groups, &mut found);
             }
@@ -122,16 +122,15 @@ impl Matcher {
         let mut edge = [NOTHING; 2 * WINDOW];
         edge[..bytes.len() - rest].copy_from_slice(&bytes[rest..]);
         for (at, window) in edge.windows(WINDOW).enumerate().take((bytes.len() - rest).saturating_sub(1)) {
-            self.check(source, rest + at + 1, self.groups_at(window.first_chunk().expect("as long")), &mut found);
+            self.check(source, rest + at + 1, self.groups_at(*window.first_chunk().expect("as long")), &mut found);
         }
     }
 
     /// Groups of which a phrase may begin at the second byte of a window.
     #[inline]
-    fn groups_at(&self, window: &[u8; WINDOW]) -> u32 {
-        let [a, b, c, d, e] = &self.tables;
-        let [v, w, x, y, z] = LOOKED_AT.map(|place| usize::from(window[place]));
-        a[v] & b[w] & c[x] & d[y] & e[z]
+    fn groups_at(&self, window: [u8; WINDOW]) -> u32 {
+        let looked_up = LOOKED_AT.iter().zip(&self.tables).map(|(place, table)| table[usize::from(window[*place])]);
+        looked_up.fold(u32::MAX, |all, groups| all & groups)
     }
 
     fn check(&self, source: &str, at: usize, mut groups: u32, found: &mut impl FnMut(&Phrase, usize)) {
