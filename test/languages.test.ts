@@ -81,3 +81,16 @@ function matches(
     (wanted.item === undefined || items.some((item) => item.includes(wanted.item!)))
   );
 }
+
+test.each([
+  ["es", "¿Qué es el impuesto sobre el valor añadido?", "¿Qué animal duerme de pie?"],
+  ["de", "Was ist die Mehrwertsteuer?", "Welches Tier schläft im Stehen?"],
+  ["fi", "Mikä on arvonlisävero?", "Mikä eläin nukkuu seisaaltaan?"],
+  ["hi", "जीएसटी क्या है?", "कौन सा जानवर खड़े होकर सोता है?"],
+])("the English table says nothing of %s", (locale, first, second) => {
+  const engine = createEngine({ locale });
+  const session = engine.session("similarity");
+  session.append({ role: "user", content: first });
+  expect(session.classify(second).similaritySource).toBe("lexical");
+  return engine.close();
+});

@@ -88,6 +88,21 @@ def aba(data: Path) -> list[Conversation]:
     return found
 
 
+def cast2020(data: Path) -> list[Conversation]:
+    """The user's turns alone; a turn needs those whose question or answer it depends on."""
+    found = []
+    for topic in json.loads((data / "cast2020" / "dev.json").read_text(encoding="utf-8")):
+        messages, labels = [], {}
+        for turn in topic["turn"]:
+            messages.append({"role": "user", "content": turn["raw_utterance"]})
+            needs = set(turn.get("query_turn_dependence") or [])
+            if isinstance(turn.get("result_turn_dependence"), int):
+                needs.add(turn["result_turn_dependence"])
+            labels[turn["number"]] = {"needs": sorted(needs), "needs_any": sorted(needs), "source": "cast2020"}
+        found.append(Conversation(f"cast2020-{topic['number']}", f"cast2020-{topic['number']}", "cast2020", messages, labels))
+    return found
+
+
 def interleaved(natural: list[Conversation], depth: int) -> list[Conversation]:
     """A up to the answer to its user turn ⌈n/2⌉, then B (at depth 2 broken by C in the same way), then the rest of A."""
 
@@ -121,15 +136,22 @@ def interleaved(natural: list[Conversation], depth: int) -> list[Conversation]:
             parts += [(b, m) for m in b.messages]
         parts += [(a, m) for m in rest]
         messages, labels, threads, seen, current = [], {}, {}, set(), None
+        # Message numbers within each conversation, and what they became.
+        numbers: dict[str, dict[int, int]] = {}
         for conversation, message in parts:
             messages.append(message)
+            mine = numbers.setdefault(conversation.id, {})
+            mine[len(mine) + 1] = len(messages)
             if message["role"] != "user":
                 continue
             number = len(messages)
             threads[number] = conversation.id
             if current is not None:
                 event = "stay" if conversation.id == current else "resume" if conversation.id in seen else "new"
-                labels[number] = {"event": [event], "thread": conversation.id, "source": "interleaved"}
+                label = conversation.labels.get(len(mine), {})
+                needs = {key: [mine[n] for n in label.get(key, [])] for key in ("needs", "needs_any")}
+                refs = [{**ref, "target": [mine[n] for n in ref["target"]]} for ref in label.get("refs", [])]
+                labels[number] = {"event": [event], "thread": conversation.id, "source": "interleaved", "refs": refs, **needs}
             current = conversation.id
             seen.add(conversation.id)
         found.append(Conversation(f"{a.id}/{depth}", a.id, "interleaved", messages, labels, threads))

@@ -1,8 +1,9 @@
 //! Writes what the models see of labelled turns, one JSON line a turn, for `scripts/train/train.py`.
 //!
 //! Reads conversations on standard input, one JSON line each: `{"id", "messages": [{"role", "content", "tool_calls",
-//! "tool_call_id", "name"}], "threads": {turn: thread}, "turns": [message numbers to describe]}`. Threads are filed as given,
-//! so that one wrong decision does not spoil the next.
+//! "tool_call_id", "name"}], "threads": {turn: thread}, "turns": [message numbers to describe], "own": false}`. Threads are filed as
+//! given, so that one wrong decision does not spoil the next; with `own`, as the engine files them, so that a decision can be
+//! learned where earlier ones were wrong.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -11,9 +12,10 @@ use serde::Deserialize;
 use serde_json::json;
 use trihorizon_core::classify::{DEPENDENCE_FEATURES, INTENT_FEATURES};
 use trihorizon_core::config::Options;
+use trihorizon_core::needs::NEED_FEATURES;
 use trihorizon_core::references::{CANDIDATE_FEATURES, TARGET_FEATURES};
 use trihorizon_core::session::{Appended, Call, MessageRole, Meta, Session, ToolCall, Workspace};
-use trihorizon_core::threads::THREAD_FEATURES;
+use trihorizon_core::threads::{CLOSENESS_FEATURES, SUBJECT_FEATURES};
 use trihorizon_core::tokens::Counter;
 
 #[derive(Deserialize)]
@@ -23,6 +25,8 @@ struct Conversation {
     #[serde(default)]
     threads: BTreeMap<usize, String>,
     turns: Vec<usize>,
+    #[serde(default)]
+    own: bool,
 }
 
 #[derive(Deserialize)]
@@ -51,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::parse(r#"{"locale":"en"}"#)?;
     println!(
         "{}",
-        json!({ "reference": CANDIDATE_FEATURES.to_vec(), "target": TARGET_FEATURES.to_vec(), "dependence": DEPENDENCE_FEATURES.to_vec(), "thread": THREAD_FEATURES.to_vec(), "intent": INTENT_FEATURES.to_vec() })
+        json!({ "reference": CANDIDATE_FEATURES.to_vec(), "target": TARGET_FEATURES.to_vec(), "dependence": DEPENDENCE_FEATURES.to_vec(), "need": NEED_FEATURES.to_vec(), "closeness": CLOSENESS_FEATURES.to_vec(), "subject": SUBJECT_FEATURES.to_vec(), "intent": INTENT_FEATURES.to_vec() })
     );
     for line in std::io::stdin().lock().lines() {
         conversation(&serde_json::from_str(&line?)?, &options)?;
@@ -65,6 +69,8 @@ fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std:
     let call = Call { options, counter: &Counter::Estimate, now: 0 };
     let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
     let mut names: Vec<String> = Vec::new();
+    // Where each user turn was filed.
+    let mut filed: BTreeMap<usize, u32> = BTreeMap::new();
     for (at, message) in of.messages.iter().enumerate() {
         let number = at + 1;
         let content = message.content.clone().unwrap_or_default();
@@ -78,8 +84,11 @@ fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std:
                     json!({ "span": [content[..c.span.start].encode_utf16().count(), content[..c.span.end].encode_utf16().count()], "shape": format!("{:?}", c.shape), "features": c.features, "targets": targets })
                 })
                 .collect();
-            let rival = seen.thread.as_ref().and_then(|(rival, _)| rival.and_then(|r| names.get(r as usize)));
-            let row = json!({ "id": of.id, "turn": number, "candidates": candidates, "dependence": seen.dependence, "thread": seen.thread.as_ref().map(|(_, f)| f), "rival": rival, "intent": seen.intent, "tool": seen.tool });
+            let needs: Vec<_> =
+                seen.needs.iter().map(|(turn, features)| json!([numbers.get(turn), features])).collect();
+            let thread =
+                seen.thread.as_ref().map(|t| json!({ "active": t.active, "threads": t.threads, "subject": t.subject }));
+            let row = json!({ "id": of.id, "turn": number, "candidates": candidates, "dependence": seen.dependence, "needs": needs, "thread": thread, "filed": filed, "event": seen.event.name(), "intent": seen.intent, "tool": seen.tool });
             println!("{row}");
         }
         let meta = Meta {
@@ -102,12 +111,15 @@ fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std:
         }
         if let Appended::Turn(id) = session.append(message.role, &content, meta, None, call, &mut workspace)? {
             numbers.insert(id, number);
-            if let Some(thread) = of.threads.get(&number) {
+            if let Some(thread) = of.threads.get(&number).filter(|_| !of.own) {
                 let ordinal = names.iter().position(|n| n == thread).unwrap_or_else(|| {
                     names.push(thread.clone());
                     names.len() - 1
                 });
                 session.refile(id, ordinal as u32, thread);
+            }
+            if message.role == MessageRole::User {
+                filed.insert(number, session.log().turns().last().map_or(0, |turn| turn.thread));
             }
         }
     }

@@ -1,11 +1,13 @@
 //! Per-turn classification in the `default` profile (SPEC-028 §5): detect, resolve, file, then decide (G-16).
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::blend::Blend;
 use crate::config::{Settings, Thresholds};
 use crate::intent::{Intent, Novelty};
 use crate::model::{self, Linear};
+use crate::needs::{self, Needs, REACH};
 use crate::references::{self, Context, Reason, Reference, ReferenceType, Shape, Target, resolve_references};
 use crate::text::{Class, Gap, Pack, PhraseKind, Tag, Text, Word};
 use crate::threads::{self, Decision, Evidence, ThreadEvent, Threads, assign};
@@ -81,6 +83,8 @@ pub struct Classification {
     pub query: Query,
     /// Content words of the turn itself.
     pub terms: Vec<u32>,
+    /// How much it needs each earlier turn, in log-odds, by position in the log; empty in the `spec` profile.
+    pub needs: Vec<f32>,
 }
 
 /// What classification reads.
@@ -211,7 +215,7 @@ impl Form {
             pair[0].class.has(Class::BE.or(Class::AUXILIARY)) && pair[1].class.has(Class::NEGATION) && pair[0].opens()
         };
         Self {
-            words: words.len(),
+            words: text.length(),
             finite: words.iter().any(finite),
             answers_question: answer.is_some_and(|turn| turn.question),
             refused: answer.is_some_and(|turn| turn.refusal),
@@ -287,7 +291,7 @@ pub fn dependence_features(
     let (text, log) = (input.context.text, input.context.log);
     let words = text.words();
     let form = Form::of(text, log);
-    let first = words.first().copied().unwrap_or_default();
+    let first = words.get(text.opener(0)).copied().unwrap_or_default();
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
     let leading = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 2));
     let any = |class: Class| flag(words.iter().any(|w| w.class.has(class)));
@@ -313,9 +317,9 @@ pub fn dependence_features(
         phrase(PhraseKind::Action),
         flag(first.class.has(Class::CONJUNCTION)),
         flag(first.class.has(Class::INTERJECTION)),
-        flag(first.class.has(Class::WH)),
+        flag(text.asks(0)),
         flag(first.class.has(Class::PREPOSITION)),
-        flag(first.class.has(Class::REQUEST)),
+        flag(text.requests(0)),
         best,
         references.len().min(3) as f32 / 3.0,
         flag(terms.is_empty()),
@@ -329,7 +333,7 @@ pub fn dependence_features(
         any(Class::COMPARE),
         any(Class::FIRST.or(Class::POSSESSIVE_FIRST)),
         flag(log.is_empty()),
-        flag(first.class.has(Class::WH) && terms.len() <= 1),
+        flag(text.asks(0) && terms.len() <= 1),
         f32::from(text.sentences().min(4)) / 4.0,
         strongest(references, |r| r.span.start >= from),
         strongest(references, |r| r.span.start < from),
@@ -338,7 +342,7 @@ pub fn dependence_features(
         flag(form.refused),
         flag(first.class.has(Class::GREETING)),
         content.min(8) as f32 / 8.0,
-        flag(text.is_question() || last.first().is_some_and(|w| w.class.has(Class::REQUEST.or(Class::WH)))),
+        flag(text.is_question() || text.requests(form.last_sentence) || text.asks(form.last_sentence)),
         last.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count().min(3) as f32 / 3.0,
         if content == 0 {
             0.0
@@ -379,7 +383,7 @@ pub fn intent_features(
     let (text, log) = (input.context.text, input.context.log);
     let words = text.words();
     let form = Form::of(text, log);
-    let first = words.first().copied().unwrap_or_default();
+    let first = words.get(text.opener(0)).copied().unwrap_or_default();
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
     let resolved = |kind: ReferenceType| strongest(references, |r| r.kind == kind);
     let best = strongest(references, |_| true);
@@ -422,8 +426,8 @@ pub fn intent_features(
         flag(form.words <= 4),
         flag(form.words > 25),
         flag(first.class.has(Class::INTERJECTION)),
-        flag(first.class.has(Class::REQUEST)),
-        flag(first.class.has(Class::WH)),
+        flag(text.requests(0)),
+        flag(text.asks(0)),
         flag(first.class.has(Class::CONJUNCTION)),
         flag(words.iter().take(3).any(|w| w.class.has(Class::NEGATION)) || !words.is_empty() && text.role(0) == "no"),
         flag(first.class.has(Class::FIRST)),
@@ -458,7 +462,7 @@ pub fn intent_features(
         flag(first.class.has(Class::ADDITIVE)),
         flag(first.class.has(Class::GREETING)),
         last.iter().filter(|w| w.is_content()).count().min(8) as f32 / 8.0,
-        flag(text.is_question() || last.first().is_some_and(|w| w.class.has(Class::REQUEST.or(Class::WH)))),
+        flag(text.is_question() || text.requests(form.last_sentence) || text.asks(form.last_sentence)),
         flag(form.refused) * overlap_user,
         flag(text.is_question()) * in_last,
     ]
@@ -483,20 +487,21 @@ fn models() -> &'static Models {
 pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     let text = input.context.text;
     let terms = content_terms(text, READ_TERMS);
-    let references = resolve_references(&input.context);
+    let mut references = resolve_references(&input.context);
     let empty = input.context.log.is_empty();
     let dependence = dependence_features(input, &references, &terms);
     let ellipsis = if empty { 0.0 } else { models().ellipsis.probability(&dependence) };
     let context_dependent = !empty && models().context.probability(&dependence) > model::threshold("context");
-    let thread = file(input, &references, &terms, context_dependent, settings.thresholds);
+    let evidence = evidence_of(input, &references, &terms, context_dependent);
+    let thread = assign(input.threads, &evidence, settings.thresholds);
+    settle(&mut references, thread.thread, input.context.log);
     let (intent, confidence, reason) = decide(input, &references, &terms, ellipsis, thread);
     // Whatever goes back to what was said depends on it, however self-contained it looks.
     let context_dependent =
         context_dependent || !empty && matches!(intent, Intent::DrillDown | Intent::Clarify | Intent::ToolReference);
     let ellipsis = ellipsis > model::threshold("ellipsis");
-    let carries_over = (ellipsis || context_dependent && references.iter().all(|r| r.target.is_none()))
-        .then(|| carried(input))
-        .flatten();
+    let needs = needs_of(input, &references, &terms, thread, context_dependent, ellipsis, settings.half_life).scores();
+    let carries_over = (ellipsis || context_dependent).then(|| carried(&needs, input.context.log)).flatten();
     let query = query(&references, carries_over, &terms, input.context.log);
     Classification {
         intent,
@@ -515,26 +520,37 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
         query,
         references,
         terms,
+        needs,
     }
 }
 
-fn file(
-    input: &Input<'_>,
-    references: &[Reference],
-    terms: &[u32],
-    dependent: bool,
-    thresholds: Thresholds,
-) -> Decision {
-    let evidence = Evidence {
+/// What a turn's thread is decided on.
+fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], terms: &'a [u32], dependent: bool) -> Evidence<'a> {
+    Evidence {
         text: input.context.text,
         log: input.context.log,
+        cosines: input.context.similarities,
         similarities: input.calibrated,
         references,
         terms,
         dependent,
         speaker: input.speaker,
+    }
+}
+
+/// An expression that could mean several turns means one of the thread it is said in: where the first is of another thread,
+/// the best alternative of this one takes its place.
+fn settle(references: &mut [Reference], thread: u32, log: &TurnLog) {
+    let inside = |target: &Target| match target {
+        Target::Turn(id) => log.get(*id).is_some_and(|turn| turn.thread == thread),
+        Target::Scratch(_) => true,
     };
-    assign(input.threads, &evidence, thresholds)
+    for reference in references.iter_mut().filter(|r| r.kind == ReferenceType::Entity) {
+        let Some(first) = reference.target.as_mut().filter(|target| !inside(target)) else { continue };
+        if let Some(other) = reference.alternatives.iter_mut().find(|target| inside(target)) {
+            std::mem::swap(first, other);
+        }
+    }
 }
 
 /// The intent, its probability and the reason (G-10 … G-13, G-16, G-17, G-22).
@@ -567,8 +583,11 @@ fn said_outright(text: &Text) -> Option<(Intent, Reason)> {
     /// Words a turn may have around its marker.
     const AROUND: usize = 5;
     let words = text.words();
+    // The marker may close the turn, before a last particle where question words stay in place: "lsof是什么意思".
+    let closing = usize::from(text.grammar().wh_in_place);
+    let placed = |at: &Range<usize>| at.start <= 3 || at.end + closing >= words.len();
     let near = |kind: PhraseKind, around: usize| {
-        text.phrases().iter().any(|p| p.kind == kind && p.words.start <= 3 && words.len() <= p.words.len() + around)
+        text.phrases().iter().any(|p| p.kind == kind && placed(&p.words) && text.length() <= p.words.len() + around)
     };
     if near(PhraseKind::Clarify, AROUND) || near(PhraseKind::Rephrase, 2) || near(PhraseKind::ClarifyAlone, 0) {
         Some((Intent::Clarify, Reason::ClarifyAsked))
@@ -602,28 +621,35 @@ fn why(intent: Intent, input: &Input<'_>, thread: Decision, ellipsis: f32) -> Re
     }
 }
 
-/// The turn an incomplete one answers or extends: the question just asked, else the user's turn before.
-fn carried(input: &Input<'_>) -> Option<u32> {
-    let turns = input.context.log.turns();
-    let last = turns.last()?;
-    if last.role == Role::Assistant && (last.question || turns.len() < 2) {
-        return Some(last.id);
-    }
-    let log = input.context.log;
-    let terms = content_terms(input.context.text, READ_TERMS);
-    let shared =
-        |turn: &Turn| terms.iter().filter(|term| turn.terms.contains(term)).map(|term| log.idf(*term)).sum::<f32>();
-    if shared(last) > 0.0 {
-        return Some(last.id);
-    }
-    // "what about X": the newest turn that named X, if one did.
-    let recent = log.recent(NEAR).iter().map(|turn| (shared(turn), turn.id)).filter(|(share, _)| *share > 0.0);
-    let named = recent.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    Some(named.map_or(last.id, |(_, id)| id))
+/// What [`Needs`] is worked out from.
+fn needs_of<'a>(
+    input: &Input<'a>,
+    references: &'a [Reference],
+    terms: &'a [u32],
+    thread: Decision,
+    dependent: bool,
+    ellipsis: bool,
+    half_life: f64,
+) -> Needs<'a> {
+    Needs::new(needs::Evidence {
+        text: input.context.text,
+        log: input.context.log,
+        similarities: input.calibrated,
+        references,
+        terms,
+        thread: thread.thread,
+        dependent,
+        ellipsis,
+        half_life,
+    })
 }
 
-/// Turns within which an elliptical turn looks for what it names.
-const NEAR: usize = 12;
+/// The turn an incomplete one answers or extends: of those within reach, the one it needs most; the newer of equals.
+fn carried(needs: &[f32], log: &TurnLog) -> Option<u32> {
+    let within = needs.len().saturating_sub(REACH)..needs.len();
+    let best = within.max_by(|a, b| needs[*a].total_cmp(&needs[*b]))?;
+    log.turns().get(best).map(|turn| turn.id)
+}
 
 /// "write me a guide about …": a verb of writing whose object is a piece of writing (G-51).
 fn document_request(text: &Text) -> bool {
@@ -631,10 +657,10 @@ fn document_request(text: &Text) -> bool {
     let Some(verb) = words.iter().position(|w| w.class.has(Class::WRITE) && (w.tag != Tag::Function)) else {
         return false;
     };
-    words[verb + 1..]
-        .iter()
+    let near = if text.grammar().verb_final { &words[verb.saturating_sub(8)..verb] } else { &words[verb + 1..] };
+    near.iter()
         .take(8)
-        .take_while(|w| w.sentence == words[verb].sentence)
+        .filter(|w| w.sentence == words[verb].sentence)
         .any(|w| w.class.has(Class::DOCUMENT) && !w.class.has(Class::POSSESSIVE_SECOND))
 }
 
@@ -668,7 +694,7 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
 #[derive(Clone, Debug)]
 pub struct CandidateInspection {
     /// Byte range in the turn.
-    pub span: std::ops::Range<usize>,
+    pub span: Range<usize>,
     /// What it looks like.
     pub shape: Shape,
     /// Numbers of [`crate::references::CANDIDATE_FEATURES`].
@@ -684,8 +710,12 @@ pub struct Inspection {
     pub candidates: Vec<CandidateInspection>,
     /// Numbers of [`DEPENDENCE_FEATURES`].
     pub dependence: Vec<f32>,
-    /// Thread ordinal of the rival and numbers of [`crate::threads::THREAD_FEATURES`]; none for a first turn.
-    pub thread: Option<(Option<u32>, Vec<f32>)>,
+    /// What the thread is decided on; none for a speaker's first turn.
+    pub thread: Option<threads::Inspection>,
+    /// What was decided.
+    pub event: ThreadEvent,
+    /// Turn id and numbers of [`crate::needs::NEED_FEATURES`] of each earlier turn.
+    pub needs: Vec<(u32, Vec<f32>)>,
     /// Numbers of [`INTENT_FEATURES`].
     pub intent: Vec<f32>,
     /// Some reference resolved to a tool result.
@@ -693,26 +723,27 @@ pub struct Inspection {
 }
 
 /// Everything the models see of a turn, for fitting their weights.
-pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
+pub fn inspect(input: &Input<'_>, thresholds: Thresholds, half_life: f64) -> Inspection {
     let terms = content_terms(input.context.text, READ_TERMS);
-    let references = resolve_references(&input.context);
+    let mut references = resolve_references(&input.context);
     let dependence = dependence_features(input, &references, &terms);
     let ellipsis = models().ellipsis.probability(&dependence);
     let dependent = models().context.probability(&dependence) > model::threshold("context");
-    let evidence = Evidence {
-        text: input.context.text,
-        log: input.context.log,
-        similarities: input.calibrated,
-        references: &references,
-        terms: &terms,
-        dependent,
-        speaker: input.speaker,
-    };
-    let thread = file(input, &references, &terms, dependent, thresholds);
+    let evidence = evidence_of(input, &references, &terms, dependent);
+    let (inspected, thread) =
+        (threads::inspect(input.threads, &evidence), assign(input.threads, &evidence, thresholds));
+    settle(&mut references, thread.thread, input.context.log);
     Inspection {
         candidates: references::inspect(&input.context),
         dependence: dependence.to_vec(),
-        thread: threads::inspect(input.threads, &evidence),
+        needs: {
+            let elliptical = ellipsis > model::threshold("ellipsis");
+            let needs = needs_of(input, &references, &terms, thread, dependent, elliptical, half_life);
+            let turns = input.context.log.turns().iter();
+            turns.zip(needs.features()).map(|(turn, features)| (turn.id, features.to_vec())).collect()
+        },
+        thread: inspected,
+        event: thread.event,
         intent: intent_features(input, &references, &terms, ellipsis, thread).to_vec(),
         tool: references.iter().any(|r| matches!(r.target, Some(Target::Scratch(_)))),
     }

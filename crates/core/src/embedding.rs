@@ -137,6 +137,9 @@ const fn no_unknown() -> i64 {
 static TABLE: &[u8] = include_bytes!("../data/embedder.bin");
 
 impl StaticEmbedder {
+    /// Language of the shipped table's words.
+    pub const LANGUAGE: &str = "en";
+
     /// The table shipped with the package, read once (about 3 ms).
     ///
     /// # Panics

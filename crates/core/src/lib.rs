@@ -19,6 +19,7 @@ pub mod headers;
 pub mod intent;
 pub mod knowledge;
 pub mod model;
+pub mod needs;
 pub mod references;
 pub mod render;
 pub mod scratch;

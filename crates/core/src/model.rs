@@ -76,8 +76,9 @@ fn weight_names() -> impl Iterator<Item = (&'static str, &'static str)> {
 mod tests {
     use super::*;
     use crate::classify::{DEPENDENCE_FEATURES, INTENT_FEATURES, MODELLED};
+    use crate::needs::NEED_FEATURES;
     use crate::references::{CANDIDATE_FEATURES, TARGET_FEATURES};
-    use crate::threads::THREAD_FEATURES;
+    use crate::threads::{CLOSENESS_FEATURES, SUBJECT_FEATURES};
 
     /// A misspelt weight would weigh nothing and nobody would notice.
     #[test]
@@ -87,7 +88,9 @@ mod tests {
                 "reference" => &CANDIDATE_FEATURES,
                 "target" => &TARGET_FEATURES,
                 "ellipsis" | "context" => &DEPENDENCE_FEATURES,
-                "thread.new" | "thread.resume" => &THREAD_FEATURES,
+                "need" => &NEED_FEATURES,
+                "thread.active" | "thread.dormant" => &CLOSENESS_FEATURES,
+                "thread.resume" | "thread.new" => &SUBJECT_FEATURES,
                 intent if MODELLED.iter().any(|known| intent == format!("intent.{}", known.name())) => &INTENT_FEATURES,
                 other => panic!("no model is called {other}"),
             }
@@ -102,9 +105,7 @@ mod tests {
 
     #[test]
     fn every_threshold_is_there_and_a_probability() {
-        for name in
-            ["reference.structural", "reference.described", "ellipsis", "context", "thread.new", "thread.resume"]
-        {
+        for name in ["reference.structural", "reference.described", "ellipsis", "context"] {
             assert!((0.0..1.0).contains(&threshold(name)), "{name}");
         }
     }

@@ -19,13 +19,13 @@ use crate::error::{Code, Error, Result};
 use crate::headers::{self, Mode};
 use crate::intent::Novelty;
 use crate::knowledge::{KnowledgeBase, Policy};
-use crate::references::{Context, Reason, Reference, Target};
+use crate::references::{Context, Reason, Target, turn_targets};
 use crate::render;
 use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility};
 use crate::select::{self, Recency, Selection, SpecTurns};
 use crate::similarity;
 use crate::spec;
-use crate::text::{Class, Pack, PhraseKind, Text, entities, enumerations};
+use crate::text::{Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
 use crate::threads::{Decision, Thread, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
@@ -424,9 +424,9 @@ impl Session {
         workspace: &mut Workspace,
     ) -> Result<u32> {
         let tokens = call.counter.count(content)?;
-        let unit = self.vector(content, vector, workspace)?;
-        let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
         let pack = pack_for(&call.options.locale, content);
+        let unit = self.vector(content, vector, &pack, workspace)?;
+        let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
         workspace.read(content, &pack);
         let thread = user
             .map(|(_, thread, _)| thread)
@@ -683,7 +683,7 @@ impl Session {
         }
         let pack = pack_for(settings.locale, content);
         workspace.read(content, &pack);
-        let embedded = self.vector(content, vector, workspace)?;
+        let embedded = self.vector(content, vector, &pack, workspace)?;
         let source = self.compare(content, &pack, embedded, workspace);
         let speaker = self.speaker(options.name.as_deref());
         let input = self.input(content, &pack, embedded, source, speaker, workspace);
@@ -724,10 +724,10 @@ impl Session {
     pub fn inspect(&self, content: &str, call: Call<'_>, workspace: &mut Workspace) -> Result<Inspection> {
         let pack = pack_for(&call.options.locale, content);
         workspace.read(content, &pack);
-        let embedded = self.vector(content, None, workspace)?;
+        let embedded = self.vector(content, None, &pack, workspace)?;
         let source = self.compare(content, &pack, embedded, workspace);
         let input = self.input(content, &pack, embedded, source, 0, workspace);
-        Ok(classify::inspect(&input, call.options.thresholds))
+        Ok(classify::inspect(&input, call.options.thresholds, call.options.half_life))
     }
 
     /// Files a turn in another thread: a later turn may show that it was mis-filed.
@@ -760,6 +760,7 @@ impl Session {
             reason,
             ellipsis: false,
             carries_over: None,
+            needs: Vec::new(),
             context_dependent: references.iter().any(|r| r.target.is_some()),
             document_request: false,
             thread: Decision {
@@ -791,7 +792,7 @@ impl Session {
         workspace.is_read = false;
         let speaker = self.speaker(options.name.as_deref());
         let pack = Pack::at(spec::locale());
-        let embedded = self.vector(content, vector, workspace)?;
+        let embedded = self.vector(content, vector, &pack, workspace)?;
         let source = self.compare(content, &pack, embedded, workspace);
         let raw = if source == SimilaritySource::Embedding { &workspace.similarities } else { &workspace.calibrated };
         let best_of = |thread: u32| {
@@ -828,8 +829,9 @@ impl Session {
             self.check_vector(vector)?;
             return Ok((0.0, SimilaritySource::None));
         }
-        if !self.vector(content, vector, workspace)? || !self.log.is_embedded() {
-            let source = self.compare(content, &Pack::at(spec::locale()), false, workspace);
+        let pack = Pack::at(spec::locale());
+        if !self.vector(content, vector, &pack, workspace)? || !self.log.is_embedded() {
+            let source = self.compare(content, &pack, false, workspace);
             let similarities = self.log.runs(turns).flat_map(|run| &workspace.calibrated[run]);
             return Ok((similarities.copied().fold(0.0, f32::max), source));
         }
@@ -853,7 +855,9 @@ impl Session {
     }
 
     /// The unit vector of a text into the workspace: the host's, else the built-in embedder's; false when there is none.
-    fn vector(&self, content: &str, vector: Option<&[f32]>, workspace: &mut Workspace) -> Result<bool> {
+    /// The built-in table is of English words: of another language's it knows fragments, whose vectors say "similar" of
+    /// any two texts. Those are compared by their words.
+    fn vector(&self, content: &str, vector: Option<&[f32]>, pack: &Pack, workspace: &mut Workspace) -> Result<bool> {
         match (&self.embedding, vector) {
             (Some(spec), Some(vector)) => {
                 spec.unit_into(vector, &mut workspace.vector)?;
@@ -861,7 +865,8 @@ impl Session {
             }
             (None, Some(vector)) => Err(lexical_session(vector)),
             (Some(spec), None) if spec.id == StaticEmbedder::builtin().spec().id => {
-                Ok(StaticEmbedder::builtin().embed(content, &mut workspace.vector).is_some())
+                let known = pack.locale() == StaticEmbedder::LANGUAGE;
+                Ok(known && StaticEmbedder::builtin().embed(content, &mut workspace.vector).is_some())
             }
             _ => Ok(false),
         }
@@ -957,7 +962,7 @@ impl Session {
         let of = &prepared.classification;
         let mode = mode(settings.mode, of, &self.log);
         let overhead = call.options.message_overhead;
-        let mut candidates = self.conversation(prepared, settings, overhead, call, workspace)?;
+        let mut candidates = self.conversation(prepared, settings, overhead, call)?;
         let (knowledge, base) = self.knowledge(content, prepared, settings, mode, base, call, workspace)?;
         candidates.extend(knowledge);
         let mut reinvoke = Vec::new();
@@ -1036,7 +1041,7 @@ impl Session {
         let settings = call.options.settings(options)?;
         let prepared = before.prepare(content, vector, options, call, workspace)?;
         let overhead = call.options.message_overhead;
-        let mut candidates = before.conversation(&prepared, &settings, overhead, call, workspace)?;
+        let mut candidates = before.conversation(&prepared, &settings, overhead, call)?;
         if let Some(turns) = before.spec_turns(&prepared.classification, &settings, overhead, &mut workspace.recency) {
             candidates.extend(turns);
         }
@@ -1072,16 +1077,12 @@ impl Session {
         settings: &Settings<'_>,
         overhead: u32,
         call: Call<'_>,
-        workspace: &mut Workspace,
     ) -> Result<Vec<Candidate>> {
         let of = &prepared.classification;
         let mut candidates = if settings.profile == Profile::Spec {
             select::spec_pinned(&self.log, &of.query.turns, overhead)
         } else {
-            self.widen(prepared, workspace);
-            let Workspace { calibrated, recency, .. } = workspace;
-            let recency = recency.over(&self.log, settings.half_life);
-            select::turns(&Selection { log: &self.log, similarities: calibrated, recency, overhead }, of)
+            select::turns(&Selection { log: &self.log, overhead }, of)
         };
         let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::C as usize];
         let Some(thread) = self.threads.get(of.thread.thread).filter(|thread| thread.state != ThreadState::default())
@@ -1110,25 +1111,6 @@ impl Session {
             }
         }
         Ok(candidates)
-    }
-
-    /// Similarities of the query rather than of the turn: the larger of the turn's own and its antecedents', so that a
-    /// follow-up finds what it is about.
-    fn widen(&self, prepared: &Prepared, workspace: &mut Workspace) {
-        const LENT: f32 = 0.9;
-        let of = &prepared.classification;
-        if of.source != SimilaritySource::Embedding {
-            return;
-        }
-        let identity = Calibration::default();
-        let calibration = self.embedding.as_ref().map_or(&identity, |spec| &spec.calibration);
-        for position in of.query.turns.iter().filter_map(|id| self.log.position(*id)) {
-            let mut theirs = vec![0.0; self.log.len()];
-            similarity::dots(self.log.vector(position), self.log.vectors(), &mut theirs);
-            for (mine, cosine) in workspace.calibrated.iter_mut().zip(&theirs) {
-                *mine = mine.max(LENT * calibration.apply(*cosine));
-            }
-        }
     }
 
     fn summary_text(thread: &Thread, cap: u32, call: Call<'_>) -> Result<Option<String>> {
@@ -1570,7 +1552,7 @@ fn read_turn(role: Role, content: &str, text: &Text, named: Option<Vec<String>>,
         lists: enumerations(content, text).into(),
         host_id,
         question: text.is_question(),
-        request: text.words().first().is_some_and(|w| w.class.has(Class::REQUEST)) || text.is_question(),
+        request: text.requests(0) || text.is_question(),
         refusal: role == Role::Assistant && text.phrase(PhraseKind::Refusal).is_some_and(|p| p.words.start < 12),
         embedded: false,
     }
@@ -1585,10 +1567,10 @@ fn lexical(a: &[u32], b: &[u32]) -> f32 {
     shared / ((a.len() * b.len()) as f32).sqrt()
 }
 
-/// Lexical similarity on the scale of 0.70 / 0.50: a third of the words shared joins, a fifth stays.
+/// Lexical similarity on the scale of 0.70 / 0.50: a third of the words shared joins, a fifth stays; none says little.
 fn lexical_scale(similarity: f32) -> f32 {
     const X: [f32; 5] = [0.0, 0.08, 0.18, 0.33, 1.0];
-    const Y: [f32; 5] = [0.0, 0.35, 0.50, 0.70, 1.0];
+    const Y: [f32; 5] = [0.1, 0.35, 0.50, 0.70, 1.0];
     let at = X.partition_point(|x| *x <= similarity).clamp(1, X.len() - 1);
     Y[at - 1] + (Y[at] - Y[at - 1]) * (similarity - X[at - 1]) / (X[at] - X[at - 1])
 }
@@ -1636,9 +1618,4 @@ fn tier_weights(of: &Classification) -> [f32; 3] {
     let weights = of.blend.weights();
     let heaviest = weights.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     weights.map(|weight| (weight / heaviest) as f32)
-}
-
-/// References of a classification that point at a turn.
-pub fn turn_targets(references: &[Reference]) -> impl Iterator<Item = u32> {
-    references.iter().filter_map(|r| if let Some(Target::Turn(id)) = r.target { Some(id) } else { None })
 }

@@ -227,10 +227,61 @@ pub struct Closeness {
     pub similarity: f32,
     /// Largest calibrated similarity to an answer of the thread.
     pub answers: f32,
+    /// Calibrated similarity to the newest user turn of the thread.
+    pub last_user: f32,
+    /// Calibrated similarity to its newest answer.
+    pub last_answer: f32,
+    /// Largest cosines to turns of the thread, descending.
+    pub cosines: [f32; 3],
     /// Share of the turn's content words, by idf, that stand in the thread.
     pub overlap: f32,
     /// Share that stands in no other thread.
     pub exclusive: f32,
+    /// Summed idf of the words that stand in no other thread.
+    pub own: f32,
+    /// Largest confidence of a reference into the thread.
+    pub reference: f32,
+    /// Turns since the thread's newest; 1 = the turn before.
+    pub age: u32,
+    /// Turns in the thread.
+    pub turns: u32,
+}
+
+/// Names of the numbers in [`Closeness::features`].
+pub const CLOSENESS_FEATURES: [&str; 12] = [
+    "similarity",
+    "answers",
+    "last-user",
+    "last-answer",
+    "cosine",
+    "cosine.mean",
+    "overlap",
+    "exclusive",
+    "own",
+    "reference",
+    "age",
+    "turns",
+];
+
+impl Closeness {
+    /// The numbers that tell whether the turn belongs to the thread.
+    pub fn features(&self) -> [f32; CLOSENESS_FEATURES.len()] {
+        let compared = self.turns.clamp(1, 3);
+        [
+            self.similarity,
+            self.answers,
+            self.last_user,
+            self.last_answer,
+            self.cosines[0],
+            self.cosines[..compared as usize].iter().sum::<f32>() / compared as f32,
+            self.overlap,
+            self.exclusive,
+            self.own / 6.0,
+            self.reference,
+            (self.age as f32).ln_1p() / 3.0,
+            (self.turns as f32).ln_1p() / 3.0,
+        ]
+    }
 }
 
 /// What the decision looks at.
@@ -240,6 +291,8 @@ pub struct Evidence<'a> {
     pub text: &'a Text,
     /// Earlier turns.
     pub log: &'a TurnLog,
+    /// Cosine to each turn, by position; empty without vectors.
+    pub cosines: &'a [f32],
     /// Calibrated similarity to each turn, by position; empty without.
     pub similarities: &'a [f32],
     /// Its references.
@@ -252,19 +305,29 @@ pub struct Evidence<'a> {
     pub speaker: u16,
 }
 
-/// Closeness of the turn to every thread of its speaker, by ordinal. Cost: one pass over the log.
+/// Closeness of the turn to every thread, by ordinal. Cost: one pass over the log.
 pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
+    let Evidence { log, terms, .. } = *evidence;
     let mut all = vec![Closeness::default(); threads.all().len()];
-    let idf: Vec<f32> = evidence.terms.iter().map(|term| evidence.log.idf(*term)).collect();
-    let total: f32 = idf.iter().sum();
-    // Per term, the first thread that holds it and whether another does too.
-    let mut holders: Vec<Vec<u32>> = vec![Vec::new(); evidence.terms.len()];
-    let held: Vec<Vec<u64>> = evidence.terms.chunks(64).map(|terms| evidence.log.holding(terms)).collect();
-    for (position, turn) in evidence.log.turns().iter().enumerate() {
+    let mut holders: Vec<Vec<u32>> = vec![Vec::new(); terms.len()];
+    let held: Vec<Vec<u64>> = terms.chunks(64).map(|terms| log.holding(terms)).collect();
+    for (position, turn) in log.turns().iter().enumerate() {
         let Some(close) = all.get_mut(turn.thread as usize) else { continue };
         let similarity = evidence.similarities.get(position).copied().unwrap_or(0.0);
-        let best = if turn.role == Role::User { &mut close.similarity } else { &mut close.answers };
+        let (best, last) = match turn.role {
+            Role::User => (&mut close.similarity, &mut close.last_user),
+            Role::Assistant => (&mut close.answers, &mut close.last_answer),
+        };
         *best = best.max(similarity);
+        *last = similarity;
+        let mut cosine = evidence.cosines.get(position).copied().unwrap_or(0.0);
+        for kept in &mut close.cosines {
+            if cosine > *kept {
+                std::mem::swap(kept, &mut cosine);
+            }
+        }
+        close.age = (log.len() - position) as u32;
+        close.turns += 1;
         for (chunk, held) in held.iter().enumerate() {
             let mut held = held[position];
             while held != 0 {
@@ -276,36 +339,30 @@ pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
             }
         }
     }
-    if total > 0.0 {
-        for (holders, idf) in holders.iter().zip(&idf) {
-            for thread in holders {
-                all[*thread as usize].overlap += idf / total;
-                if holders.len() == 1 {
-                    all[*thread as usize].exclusive += idf / total;
-                }
+    let idf: Vec<f32> = terms.iter().map(|term| log.idf(*term)).collect();
+    let total = idf.iter().sum::<f32>().max(f32::MIN_POSITIVE);
+    for (holders, idf) in holders.iter().zip(&idf) {
+        for thread in holders {
+            let close = &mut all[*thread as usize];
+            close.overlap += idf / total;
+            if holders.len() == 1 {
+                close.exclusive += idf / total;
+                close.own += idf;
             }
+        }
+    }
+    for reference in evidence.references {
+        if let Some(Target::Turn(id)) = reference.target
+            && let Some(close) = log.get(id).and_then(|turn| all.get_mut(turn.thread as usize))
+        {
+            close.reference = close.reference.max(reference.confidence);
         }
     }
     all
 }
 
-/// Names of the numbers that tell whether the turn opens a new subject.
-pub const THREAD_FEATURES: [&str; 33] = [
-    "active.similarity",
-    "active.answers",
-    "active.overlap",
-    "active.exclusive",
-    "other.similarity",
-    "other.answers",
-    "other.overlap",
-    "other.exclusive",
-    "other.exists",
-    "lead.similarity",
-    "lead.answers",
-    "lead.exclusive",
-    "unseen",
-    "reference.active",
-    "reference.other",
+/// Names of the numbers in [`subject_features`].
+pub const SUBJECT_FEATURES: [&str; 24] = [
     "dependent",
     "phrase.return",
     "phrase.digress",
@@ -314,177 +371,151 @@ pub const THREAD_FEATURES: [&str; 33] = [
     "words",
     "opens.request",
     "opens.interjection",
-    "names",
     "opens.greeting",
-    "reference.none",
+    "names",
+    "wants",
+    "unseen",
     "unseen.count",
     "content",
+    "no-content",
+    "reference.none",
+    "reference.best",
     "self-contained",
-    "active.last-user",
-    "active.last-answer",
+    "question",
+    "answers-question",
+    "closest",
+    "overlap",
     "unseen.unlike",
-    "wants",
+    "threads",
 ];
 
-/// The numbers for the active thread against one other (the candidate for a resume).
-pub fn thread_features(
-    active: Closeness,
-    other: Option<Closeness>,
-    other_thread: Option<u32>,
-    active_thread: u32,
-    evidence: &Evidence<'_>,
-) -> [f32; THREAD_FEATURES.len()] {
+/// The numbers of the turn itself that tell whether it leaves the active thread.
+pub fn subject_features(evidence: &Evidence<'_>, all: &[Closeness]) -> [f32; SUBJECT_FEATURES.len()] {
     let flag = |holds: bool| f32::from(u8::from(holds));
-    let text = evidence.text;
+    let Evidence { text, log, terms, references, dependent, .. } = *evidence;
+    let words = text.words();
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 5));
-    let first = text.words().first();
-    let points = |thread: u32| {
-        let thread_of = |target: Option<Target>| match target {
-            Some(Target::Turn(id)) => evidence.log.get(id).map(|turn| turn.thread),
-            _ => None,
-        };
-        evidence
-            .references
-            .iter()
-            .filter(|r| thread_of(r.target) == Some(thread))
-            .map(|r| r.confidence)
-            .fold(0.0, f32::max)
-    };
-    let unseen = if evidence.terms.is_empty() {
-        0.0
-    } else {
-        evidence.terms.iter().filter(|term| evidence.log.frequency(**term) == 0).count() as f32
-            / evidence.terms.len() as f32
-    };
-    let rival = other.unwrap_or_default();
-    let last_of = |role: Role| {
-        evidence
-            .log
-            .turns()
-            .iter()
-            .rposition(|turn| turn.role == role && turn.thread == active_thread)
-            .and_then(|at| evidence.similarities.get(at).copied())
-            .unwrap_or(0.0)
-    };
-    let names = text.words().iter().filter(|w| w.capital && !w.opens() && w.is_content()).count();
+    let opens = |class: Class| flag(words.first().is_some_and(|w| w.class.has(class)));
+    let names = words.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count();
+    let unseen_count = terms.iter().filter(|term| log.frequency(**term) == 0).count() as f32;
+    let unseen = unseen_count / terms.len().max(1) as f32;
+    let closest = all.iter().map(|close| close.similarity.max(close.answers)).fold(0.0, f32::max);
+    let resolved = references.iter().filter(|r| r.target.is_some()).map(|r| r.confidence).fold(0.0, f32::max);
     [
-        active.similarity,
-        active.answers,
-        active.overlap,
-        active.exclusive,
-        rival.similarity,
-        rival.answers,
-        rival.overlap,
-        rival.exclusive,
-        flag(other.is_some()),
-        if other.is_some() { rival.similarity - active.similarity } else { 0.0 },
-        if other.is_some() { rival.answers - active.answers } else { 0.0 },
-        if other.is_some() { rival.exclusive - active.exclusive } else { 0.0 },
-        unseen,
-        points(active_thread),
-        other_thread.map_or(0.0, points),
-        flag(evidence.dependent),
+        flag(dependent),
         phrase(PhraseKind::Return),
         phrase(PhraseKind::Digress),
         phrase(PhraseKind::FollowUp),
         phrase(PhraseKind::Continue),
-        (text.words().len() as f32).ln_1p() / 4.0,
-        flag(first.is_some_and(|w| w.class.has(Class::REQUEST))),
-        flag(first.is_some_and(|w| w.class.has(Class::INTERJECTION))),
+        (text.length() as f32).ln_1p() / 4.0,
+        flag(text.requests(0)),
+        opens(Class::INTERJECTION),
+        opens(Class::GREETING),
         names.min(3) as f32 / 3.0,
-        flag(first.is_some_and(|w| w.class.has(Class::GREETING))),
-        flag(evidence.references.is_empty()),
-        (unseen * evidence.terms.len() as f32).min(8.0) / 8.0,
-        evidence.terms.len().min(8) as f32 / 8.0,
-        flag(evidence.references.is_empty() && !evidence.dependent && evidence.terms.len() > 1),
-        last_of(Role::User),
-        last_of(Role::Assistant),
-        unseen * (1.0 - active.similarity.max(active.answers)),
-        flag(text.words().iter().take(3).any(|w| w.class.has(Class::FIRST))),
+        flag(words.iter().take(3).any(|w| w.class.has(Class::FIRST))),
+        unseen,
+        unseen_count.min(8.0) / 8.0,
+        terms.len().min(8) as f32 / 8.0,
+        flag(terms.is_empty()),
+        flag(references.is_empty()),
+        resolved,
+        flag(references.is_empty() && !dependent && terms.len() > 1),
+        flag(text.is_question()),
+        flag(log.turns().last().is_some_and(|turn| turn.question)),
+        closest,
+        all.iter().map(|close| close.overlap).fold(0.0, f32::max),
+        unseen * (1.0 - closest),
+        (all.len() as f32).ln_1p() / 2.0,
     ]
 }
 
-/// The other thread that the turn is closest to.
-pub fn rival(all: &[Closeness], threads: &Threads, active: u32, speaker: u16) -> Option<u32> {
-    let strength = |at: &u32| {
-        let c = all[*at as usize];
-        c.similarity.max(c.answers) + c.exclusive + 0.5 * c.overlap
-    };
-    threads.of(speaker).filter(|at| *at != active).max_by(|a, b| {
-        strength(a)
-            .total_cmp(&strength(b))
-            .then_with(|| threads.all()[*a as usize].last_active.cmp(&threads.all()[*b as usize].last_active))
+/// The numbers behind the decision; none for a speaker's first turn.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    /// The active thread.
+    pub active: u32,
+    /// The speaker's threads and the numbers of [`CLOSENESS_FEATURES`] of each.
+    pub threads: Vec<(u32, Vec<f32>)>,
+    /// Numbers of [`SUBJECT_FEATURES`].
+    pub subject: Vec<f32>,
+}
+
+/// What [`assign`] looks at, for fitting its weights.
+pub fn inspect(threads: &Threads, evidence: &Evidence<'_>) -> Option<Inspection> {
+    let active = threads.active(evidence.speaker)?;
+    let all = closeness(threads, evidence);
+    let of = threads.of(evidence.speaker).map(|at| (at, all[at as usize].features().to_vec())).collect();
+    Some(Inspection { active, threads: of, subject: subject_features(evidence, &all).to_vec() })
+}
+
+/// One choice among the active thread, the dormant ones and a new one: each has a score from what the turn shares with it,
+/// leaving the active thread also one from the turn itself, and the highest wins.
+struct Models {
+    active: Linear,
+    dormant: Linear,
+    leaves: Linear,
+    opens: Linear,
+}
+
+fn models() -> &'static Models {
+    static MODELS: OnceLock<Models> = OnceLock::new();
+    MODELS.get_or_init(|| Models {
+        active: model::linear("thread.active", &CLOSENESS_FEATURES),
+        dormant: model::linear("thread.dormant", &CLOSENESS_FEATURES),
+        leaves: model::linear("thread.resume", &SUBJECT_FEATURES),
+        opens: model::linear("thread.new", &SUBJECT_FEATURES),
     })
 }
 
-/// The rival thread and the numbers behind the decision; none for a speaker's first turn.
-pub fn inspect(threads: &Threads, evidence: &Evidence<'_>) -> Option<(Option<u32>, Vec<f32>)> {
-    let active = threads.active(evidence.speaker)?;
-    let all = closeness(threads, evidence);
-    let other = rival(&all, threads, active, evidence.speaker);
-    Some((
-        other,
-        thread_features(all[active as usize], other.map(|at| all[at as usize]), other, active, evidence).to_vec(),
-    ))
-}
-
-/// One decision: resume, new, join or stay, by two small models over the evidence. G-17 asks for the join first; labelled
-/// data shows that a turn may resemble the thread and still leave it, so the models are heard before the threshold.
+/// One decision: resume, new, join or stay. G-17 asks for the join first; labelled data shows that a turn may resemble the
+/// thread and still leave it, so all threads are heard before the threshold.
 pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds) -> Decision {
-    static MODELS: OnceLock<[Linear; 2]> = OnceLock::new();
-    let [new, resume] = MODELS.get_or_init(|| {
-        [model::linear("thread.new", &THREAD_FEATURES), model::linear("thread.resume", &THREAD_FEATURES)]
-    });
     let next = threads.all().len() as u32;
     let Some(active) = threads.active(evidence.speaker) else {
         return Decision { thread: next, event: ThreadEvent::New, similarity: 0.0, reason: Reason::FirstTurn };
     };
     let all = closeness(threads, evidence);
     let here = all[active as usize];
-    let other = rival(&all, threads, active, evidence.speaker);
-    let features = thread_features(here, other.map(|at| all[at as usize]), other, active, evidence);
+    let decided = |thread: u32, event, reason| {
+        let similarity = all.get(thread as usize).map_or(here.similarity, |close| close.similarity);
+        Decision { thread, event, similarity, reason }
+    };
     let said = |kind: PhraseKind| evidence.text.phrase(kind).is_some_and(|p| p.words.start <= 2);
-    // What the turn says of itself outweighs what its words resemble: "back to X" where X is the other thread's alone.
-    let returns = |other: u32| said(PhraseKind::Return) && all[other as usize].exclusive > 0.0;
-    if let Some(other) = other
-        && (returns(other) || resume.probability(&features) > model::threshold("thread.resume"))
-    {
-        let reason = if said(PhraseKind::Return) { Reason::ReturnPhrase } else { Reason::Resumed };
-        return Decision {
-            thread: other,
-            event: ThreadEvent::Resume,
-            similarity: all[other as usize].similarity,
-            reason,
-        };
-    }
     // A turn without a subject of its own carries the thread on.
     let outright = |p: &Phrase| {
         matches!(p.kind, PhraseKind::Continue | PhraseKind::Clarify | PhraseKind::ClarifyAlone)
             && evidence.text.words().len() <= p.words.len() + 2
     };
-    if evidence.terms.is_empty() || evidence.text.phrases().iter().any(outright) {
-        return Decision {
-            thread: active,
-            event: ThreadEvent::Stay,
-            similarity: here.similarity,
-            reason: Reason::DependsOnLog,
-        };
+    if evidence.text.phrases().iter().any(outright) {
+        return decided(active, ThreadEvent::Stay, Reason::DependsOnLog);
     }
-    let leaves = said(PhraseKind::Digress)
+    let models = models();
+    let subject = subject_features(evidence, &all);
+    let stays = models.active.score(&here.features());
+    let dormant = threads
+        .of(evidence.speaker)
+        .filter(|at| *at != active)
+        .map(|at| (models.dormant.score(&all[at as usize].features()), at))
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let opens = models.opens.score(&subject);
+    if let Some((score, other)) = dormant {
+        // What the turn says of itself outweighs what its words resemble: "back to X" where X is the other thread's alone.
+        let returns = said(PhraseKind::Return) && all[other as usize].exclusive > 0.0;
+        if returns || score + models.leaves.score(&subject) > stays.max(opens) {
+            let reason = if said(PhraseKind::Return) { Reason::ReturnPhrase } else { Reason::Resumed };
+            return decided(other, ThreadEvent::Resume, reason);
+        }
+    }
+    let digresses = said(PhraseKind::Digress)
         && here.overlap == 0.0
         && here.similarity < thresholds.stay
         && !evidence.terms.is_empty();
-    if leaves || new.probability(&features) > model::threshold("thread.new") {
+    if digresses || opens > stays && !evidence.terms.is_empty() {
         let reason = if said(PhraseKind::Digress) { Reason::DigressPhrase } else { Reason::Unlike };
-        return Decision { thread: next, event: ThreadEvent::New, similarity: here.similarity, reason };
+        return decided(next, ThreadEvent::New, reason);
     }
     if here.similarity > thresholds.join {
-        return Decision {
-            thread: active,
-            event: ThreadEvent::Join,
-            similarity: here.similarity,
-            reason: Reason::SimilarThread,
-        };
+        return decided(active, ThreadEvent::Join, Reason::SimilarThread);
     }
     let reason = if here.similarity >= thresholds.stay {
         Reason::CloseEnough
@@ -493,7 +524,7 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
     } else {
         Reason::NothingSays
     };
-    Decision { thread: active, event: ThreadEvent::Stay, similarity: here.similarity, reason }
+    decided(active, ThreadEvent::Stay, reason)
 }
 
 #[cfg(test)]

@@ -115,10 +115,19 @@ fn candidate(source: &str, text: &Text, at: usize) -> Option<Candidate> {
         .or(Class::CARDINAL)
         .or(Class::PLACE)
         .or(Class::TIME)
-        .or(Class::LABEL);
+        .or(Class::LABEL)
+        .or(Class::EARLIER)
+        .or(Class::TOOL);
     let word = text.words()[at];
+    if connects(text, at) {
+        return None;
+    }
     let again = || text.words().get(at + 1).is_some_and(|next| next.class.has(Class::AGAIN));
     let opens = word.class.has(OPENS) || word.tag == Tag::Number || word.end == word.start + 1;
+    let opens = opens
+        || owned(text, at)
+        || text.grammar().modifiers_after && word.tag == Tag::Noun
+        || text.grammar().no_article && word.class.has(Class::EARLIER.or(Class::TOOL));
     if !opens && !again() && !text.phrases().iter().any(|phrase| phrase.words.start == at) {
         return None;
     }
@@ -128,6 +137,15 @@ fn candidate(source: &str, text: &Text, at: usize) -> Option<Candidate> {
         .or_else(|| ordinal(source, text, at))
         .or_else(|| noun_phrase(text, at))
         .or_else(|| pronoun(text, at))
+}
+
+/// "那糖醋里脊怎么做": a demonstrative that is "then" where it opens a clause and is no subject of "to be".
+fn connects(text: &Text, at: usize) -> bool {
+    let word = text.words()[at];
+    word.class.has(Class::FAR)
+        && text.role(at) == "then"
+        && (word.opens() || word.gap.has(Gap::PAUSE))
+        && !text.words().get(at + 1).is_some_and(|next| next.class.has(Class::BE))
 }
 
 /// "what you said about it", "what I've asked", "what you just did", "the way you did".
@@ -143,6 +161,9 @@ fn reported(text: &Text, at: usize) -> Option<Candidate> {
     {
         return None;
     }
+    if let Some(verb) = inverted_end(text, at) {
+        return Some(Candidate { words: at..verb, head: None, shape: Shape::Turn, selector: None });
+    }
     let subject = at + 1 + usize::from(way);
     if !words.get(subject)?.class.has(Class::FIRST.or(Class::SECOND)) || words[subject].gap.has(Gap::STOP) {
         return None;
@@ -156,6 +177,16 @@ fn reported(text: &Text, at: usize) -> Option<Candidate> {
         shape: if done { Shape::Action } else { Shape::Turn },
         selector: None,
     })
+}
+
+/// End of "was hast du … gesagt": the participle ends the sentence, as far behind its auxiliary as the sentence is long.
+fn inverted_end(text: &Text, at: usize) -> Option<usize> {
+    let words = text.words();
+    let [auxiliary, subject, ..] = words.get(at + 1..)? else { return None };
+    let asked = auxiliary.class.has(Class::AUXILIARY) && subject.class.has(Class::FIRST.or(Class::SECOND));
+    let end = (at + 3..words.len()).find(|i| words[*i].gap.has(Gap::STOP)).unwrap_or(words.len());
+    let last = words.get(end - 1).filter(|_| asked && end > at + 3)?;
+    (last.class.has(Class::SAID) && last.tag == Tag::Past).then_some(end)
 }
 
 /// End of "you said", "I've just asked", "she sent" that begins at a subject: after its verb of the past or of saying.
@@ -203,6 +234,16 @@ fn action(text: &Text, at: usize) -> Option<Candidate> {
     if again && !clarifies() && (text.words()[at].tag == Tag::Verb || text.words()[at].class.has(Class::VERBAL)) {
         return Some(Candidate { words: at..at + 2, head: None, shape: Shape::Action, selector: None });
     }
+    if text.grammar().clauses_before && text.words()[at].class.has(Class::AGAIN) && !clarifies() {
+        let joined = |i: &usize| text.words().get(*i).is_some_and(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)));
+        let does = |i: &usize| {
+            let word = text.words()[*i];
+            word.tag == Tag::Verb && !word.class.has(Class::SAID) || word.class.has(Class::VERBAL.or(Class::DO))
+        };
+        if let Some(verb) = (at + 1..at + 4).take_while(joined).find(does) {
+            return Some(Candidate { words: at..verb + 1, head: None, shape: Shape::Action, selector: None });
+        }
+    }
     let phrase = text.phrases().iter().find(|p| p.kind == PhraseKind::Action && p.words.start == at)?;
     let first = text.words()[at];
     let opens = first.opens() || first.gap.has(Gap::PAUSE) || at <= 3;
@@ -214,19 +255,44 @@ fn action(text: &Text, at: usize) -> Option<Candidate> {
     })
 }
 
+/// A noun whose owner, the user or the assistant, is written behind it as one with it: "جوابك".
+fn owned(text: &Text, at: usize) -> bool {
+    text.words().get(at + 1).is_some_and(|owner| {
+        owner.gap == Gap::JOINED && owner.class.has(Class::POSSESSIVE_FIRST.or(Class::POSSESSIVE_SECOND))
+    })
+}
+
 /// "what you said", "your last answer", "two messages ago", "my first question".
 fn turn(text: &Text, at: usize) -> Option<Candidate> {
     let words = text.words();
     if let Some(phrase) = text.phrase_at(at, PhraseKind::Said) {
+        if text.grammar().clauses_before {
+            return Some(said_before(text, phrase.words.clone()));
+        }
         let start = at - usize::from(at > 0 && words[at - 1].class.has(Class::WH) && !words[at].gap.has(Gap::STOP));
-        return Some(Candidate { words: start..phrase.words.end, head: None, shape: Shape::Turn, selector: None });
+        let selector = selector(text, phrase.words.clone()).filter(|selector| matches!(selector, Selector::At(_)));
+        return Some(Candidate { words: start..phrase.words.end, head: None, shape: Shape::Turn, selector });
+    }
+    if let Some(talk) = earlier_talk(text, at) {
+        return Some(talk);
     }
     let word = words[at];
+    if word.class.has(Class::SPEECH) && owned(text, at) {
+        let end = phrase_end(text, at + 2).max(at + 2);
+        let counted = selector(text, at + 2..end);
+        return (counted.is_some() || words[at + 1].class.has(Class::POSSESSIVE_SECOND)).then_some(Candidate {
+            words: at..end,
+            head: Some(at),
+            shape: Shape::Turn,
+            selector: counted,
+        });
+    }
     let owner = word.class.has(Class::POSSESSIVE_SECOND.or(Class::POSSESSIVE_FIRST));
     if owner || word.class.has(Class::DEFINITE) {
         let end = phrase_end(text, at + 1);
-        let head = end.checked_sub(1).filter(|head| *head > at)?;
-        let counted = words[at + 1..=head]
+        let last = end.checked_sub(1).filter(|head| *head > at)?;
+        let head = if text.grammar().modifiers_after { head_noun(text, at + 1..end).unwrap_or(last) } else { last };
+        let counted = words[at + 1..end]
             .iter()
             .any(|w| w.class.has(Class::ORDINAL.or(Class::LAST).or(Class::EARLIER).or(Class::SAME)));
         let about = words[head].class.has(Class::SPEECH)
@@ -266,6 +332,18 @@ fn turn(text: &Text, at: usize) -> Option<Candidate> {
             });
         }
     }
+    // "पिछला जवाब", "последний ответ": no article says that it is the one given.
+    if text.grammar().no_article && word.class.has(Class::ORDINAL.or(Class::LAST).or(Class::EARLIER)) {
+        let end = phrase_end(text, at + 1);
+        if let Some(head) = head_noun(text, at + 1..end).filter(|head| spoken(text, *head)) {
+            return Some(Candidate {
+                words: at..end,
+                head: Some(head),
+                shape: Shape::Turn,
+                selector: selector(text, at..end),
+            });
+        }
+    }
     let (end, count) = turns_ago(text, at)?;
     Some(Candidate {
         words: at..end,
@@ -273,6 +351,43 @@ fn turn(text: &Text, at: usize) -> Option<Candidate> {
         shape: Shape::Turn,
         selector: Some(Selector::TurnsAgo(count)),
     })
+}
+
+/// "你刚才说的维修责任", "아까 말한 거": a clause about what was said and the noun that it comes before.
+fn said_before(text: &Text, clause: Range<usize>) -> Candidate {
+    const SPOKEN: Class = Class::SPEECH.or(Class::ONE);
+    let words = text.words();
+    let joined = |at: usize| words.get(at).is_some_and(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)));
+    let spoken = |at: usize| words[at].class.has(SPOKEN);
+    let pointed = joined(clause.end) && words[clause.end].class.has(Class::NEAR.or(Class::FAR).or(Class::INDEFINITE));
+    let from = clause.end + usize::from(pointed);
+    let end = match (joined(from), joined(from + 1)) {
+        (true, _) if spoken(from) => from + 1,
+        // "维修责任": a verb before the noun that it describes.
+        (true, true) if words[from].tag == Tag::Verb && words[from + 1].tag == Tag::Noun => phrase_end(text, from + 1),
+        (true, _) => phrase_end(text, from),
+        _ => from,
+    };
+    let head = head_noun(text, from..end);
+    let said = head.is_none_or(spoken);
+    let words = clause.start..if head.is_some() { end } else { clause.end };
+    // "刚才" says that it was said, not which turn said it.
+    let selector = selector(text, words.clone()).filter(|selector| said && *selector != Selector::Previous);
+    Candidate { words, head, shape: if said { Shape::Turn } else { Shape::Definite }, selector }
+}
+
+/// "刚才签证的话题", "さっきの経費の話": what was said earlier about something.
+fn earlier_talk(text: &Text, at: usize) -> Option<Candidate> {
+    let words = text.words();
+    if !(text.grammar().clauses_before && words[at].class.has(Class::EARLIER)) {
+        return None;
+    }
+    let mut end = phrase_end(text, at + 1);
+    if end > at + 1 && words.get(end).is_some_and(|_| text.role(end) == "of") {
+        end = phrase_end(text, end + 1);
+    }
+    let head = end.checked_sub(1).filter(|head| *head > at && words[*head].class.has(Class::SPEECH))?;
+    Some(Candidate { words: at..end, head: Some(head), shape: Shape::Turn, selector: None })
 }
 
 /// "two messages ago", "3 turns back", "a couple of answers ago": where it ends and how many.
@@ -333,16 +448,28 @@ fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
         .or(Class::SUCH);
     let words = text.words();
     let word = words[at];
+    if text.grammar().no_article && word.class.has(Class::TOOL) {
+        let words = at..output_end(text, at..phrase_end(text, at).max(at + 1));
+        return Some(Candidate { head: head_noun(text, words.clone()), words, shape: Shape::Definite, selector: None });
+    }
     if !word.class.has(DETERMINER) {
         return None;
     }
-    let end = phrase_end(text, at + 1);
-    let noun = (at + 1..end).rev().find(|i| words[*i].tag == Tag::Noun || words[*i].tag == Tag::Gerund);
+    let end = output_end(text, at..phrase_end(text, at + 1));
+    let noun = head_noun(text, at + 1..end);
     let selector = whole(text, at, end);
     let with =
         |shape| Some(Candidate { words: at..with_clause(text, end), head: noun, shape, selector: selector.clone() });
     let one = |i: usize| words.get(i).is_some_and(|w| w.class.has(Class::ONE) && !w.gap.has(Gap::STOP));
+    // "그걸", "これ": no determiner, whatever follows.
+    if word.class.has(Class::IT) && word.class.has(Class::NEAR.or(Class::FAR)) {
+        return None;
+    }
     if word.class.has(Class::NEAR.or(Class::FAR)) {
+        // "هذا الخطأ" is "this error", "هذا خطأ" is "this is an error".
+        if text.grammar().attached_article && !words.get(at + 1).is_some_and(|next| next.class.has(Class::DEFINITE)) {
+            return None;
+        }
         if one(at + 1) {
             return Some(Candidate { words: at..at + 2, head: None, shape: Shape::One, selector: None });
         }
@@ -363,6 +490,11 @@ fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
     }
     if word.class.has(Class::POSSESSIVE_FIRST) && noun.is_some() {
         return with(Shape::Own);
+    }
+    if word.class.has(Class::POSSESSIVE_THIRD) && word.gap == Gap::JOINED && at > 0 {
+        let noun = Some(at - 1).filter(|owned| words[*owned].tag == Tag::Noun);
+        let shape = if noun.is_some() { Shape::Possessive } else { Shape::It };
+        return Some(Candidate { words: at..at + 1, head: noun, shape, selector: None });
     }
     if word.class.has(Class::POSSESSIVE_THIRD) && end > at + 1 {
         return Some(Candidate { words: at..at + 1, head: noun, shape: Shape::Possessive, selector: None });
@@ -399,7 +531,12 @@ fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
 fn pronoun(text: &Text, at: usize) -> Option<Candidate> {
     let words = text.words();
     let word = words[at];
-    let shape = if word.class.has(Class::IT) {
+    let owns = text.grammar().clauses_before && words.get(at + 1).is_some_and(|_| text.role(at + 1) == "of");
+    let shape = if owns && word.class.has(Class::IT.or(Class::THEY).or(Class::PERSON)) {
+        let end = phrase_end(text, at + 2);
+        let head = head_noun(text, at + 2..end);
+        return Some(Candidate { words: at..at + 1, head, shape: Shape::Possessive, selector: None });
+    } else if word.class.has(Class::IT) {
         Shape::It
     } else if word.class.has(Class::THEY) {
         Shape::They
@@ -412,6 +549,7 @@ fn pronoun(text: &Text, at: usize) -> Option<Candidate> {
     } else if word.class.has(Class::PLACE.or(Class::TIME)) {
         Shape::PlaceTime
     } else if word.class.has(Class::ONE)
+        && !text.grammar().clauses_before
         && word.tag != Tag::Number
         && (at == 0 || !words[at - 1].class.has(Class::CARDINAL) || word.gap.has(Gap::STOP))
     {
@@ -419,7 +557,7 @@ fn pronoun(text: &Text, at: usize) -> Option<Candidate> {
             return None;
         }
         Shape::One
-    } else if word.class.has(Class::OTHER) && text.role(at) != "else" {
+    } else if word.class.has(Class::OTHER) && text.role(at) != "else" && !follows_noun(text, at) {
         Shape::One
     } else {
         return None;
@@ -428,6 +566,15 @@ fn pronoun(text: &Text, at: usize) -> Option<Candidate> {
         return None;
     }
     Some(Candidate { words: at..at + 1, head: None, shape, selector: None })
+}
+
+/// "سؤال آخر" is "another question": the word belongs to the noun before it.
+fn follows_noun(text: &Text, at: usize) -> bool {
+    let words = text.words();
+    text.grammar().modifiers_after
+        && at > 0
+        && words[at - 1].tag == Tag::Noun
+        && !words[at].gap.has(Gap::STOP.or(Gap::PAUSE))
 }
 
 /// "that's all", "that is it", "got it": said in dialogues about nothing in particular.
@@ -439,6 +586,7 @@ fn formula(text: &Text, at: usize, shape: Shape) -> bool {
                 && words
                     .get(at + 2)
                     .is_some_and(|_| matches!(text.role(at + 2), "all" | "it" | "enough" | "everything"))
+                || correlative(text, at)
         }
         Shape::It => {
             at >= 1
@@ -448,6 +596,16 @@ fn formula(text: &Text, at: usize, shape: Shape) -> bool {
         }
         _ => false,
     }
+}
+
+/// "वह … जो", "тот, кто": the relative clause that follows says who is meant.
+fn correlative(text: &Text, at: usize) -> bool {
+    const LONGEST: usize = 12;
+    let words = text.words();
+    words[at].class.has(Class::FAR)
+        && (at + 1..words.len().min(at + LONGEST))
+            .take_while(|i| words[*i].sentence == words[at].sentence)
+            .any(|i| text.role(i) == "whoever")
 }
 
 /// "one last thing", "one way": a number before its noun, not a pro-form.
@@ -494,6 +652,20 @@ fn described_one(text: &Text, at: usize) -> Option<usize> {
     None
 }
 
+/// "방금 에러 원인": nouns stand side by side where one would be the genitive of the other; output is what is pointed at.
+fn output_end(text: &Text, phrase: Range<usize>) -> usize {
+    if !text.grammar().no_article || text.grammar().modifiers_after {
+        return phrase.end;
+    }
+    phrase.clone().rev().find(|at| text.words()[*at].class.has(Class::TOOL)).map_or(phrase.end, |at| at + 1)
+}
+
+/// The noun that a phrase is about: its last, or its first where adjectives follow.
+pub(super) fn head_noun(text: &Text, phrase: Range<usize>) -> Option<usize> {
+    let mut nouns = phrase.filter(|i| matches!(text.words()[*i].tag, Tag::Noun | Tag::Gerund));
+    if text.grammar().modifiers_after { nouns.next() } else { nouns.next_back() }
+}
+
 /// "the two flights", "those two", "all three": as many as a list has.
 fn whole(text: &Text, at: usize, end: usize) -> Option<Selector> {
     let counted = text.words()[at + 1..end.max(at + 1)]
@@ -506,7 +678,7 @@ fn whole(text: &Text, at: usize, end: usize) -> Option<Selector> {
 /// "this" and "that" go with one thing, "these" and "those" with several; names of no number go with both.
 fn agrees(text: &Text, at: usize, noun: usize) -> bool {
     let plural = matches!(text.role(at), "these" | "those");
-    plural || !is_plural(text, noun) || text.words()[noun].capital
+    plural || text.grammar().no_article || !is_plural(text, noun) || text.words()[noun].capital
 }
 
 /// A noun in the plural, by its form.
@@ -561,11 +733,27 @@ pub(super) fn phrase_end(text: &Text, start: usize) -> usize {
         if word.gap.has(Gap::STOP.or(Gap::PAUSE)) && end >= start && !hyphenated(text, end) {
             break;
         }
+        if end > start && verb_at_end(text, end) {
+            break;
+        }
         let modifies = word.class.has(MODIFIER);
         let next_nominal = words.get(end + 1).is_some_and(|n| {
             matches!(n.tag, Tag::Noun | Tag::Adjective) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)) && !n.class.has(CLOSED)
         });
-        let fits = hyphenated(text, end) && end > start
+        let article = text.grammar().attached_article
+            && word.class.has(Class::DEFINITE)
+            && words.get(end + 1).is_some_and(|n| n.gap == Gap::JOINED)
+            && (end == start || word.gap != Gap::JOINED);
+        // "那个方案贵吗": behind its noun an adjective is what is said of it.
+        let predicate = text.grammar().clauses_before
+            && word.tag == Tag::Adjective
+            && end > start
+            && words[end - 1].tag == Tag::Noun;
+        if predicate {
+            break;
+        }
+        let fits = article
+            || hyphenated(text, end) && end > start
             || match word.tag {
                 Tag::Noun | Tag::Adjective | Tag::Number => !word.class.has(CLOSED) || modifies,
                 Tag::Gerund | Tag::Past => end == start && (next_nominal || word.tag == Tag::Gerund),
@@ -579,9 +767,20 @@ pub(super) fn phrase_end(text: &Text, start: usize) -> usize {
             break;
         }
         end += 1;
+        if word.tag == Tag::Noun && text.grammar().is_cased(text.folded(end - 1)) {
+            break;
+        }
     }
     let verbal_end = end > start + 1 && words[end - 1].class.has(Class::VERBAL) && asked_about(text, start);
     if verbal_end { end - 1 } else { end }
+}
+
+/// "Bu listeyi Excel'e aktar": where the verb ends its sentence, a last word that nobody knows is it.
+fn verb_at_end(text: &Text, at: usize) -> bool {
+    let words = text.words();
+    text.grammar().verb_final
+        && words[at].class.is_empty()
+        && words.get(at + 1).is_none_or(|next| next.gap.has(Gap::STOP))
 }
 
 /// "which port does the second step need": the phrase is the subject of a question, so its last word is the verb.
@@ -747,6 +946,41 @@ mod tests {
         assert_eq!(only("what I've asked before"), ("what I've asked".into(), Shape::Turn));
         assert_eq!(only("scratch what you just did"), ("what you just did".into(), Shape::Action));
         assert_eq!(only("your first reply"), ("your first reply".into(), Shape::Turn));
+    }
+
+    #[test]
+    fn clauses_before_their_noun() {
+        let found = |locale: &str, source: &str| {
+            let mut text = Text::default();
+            text.read(source, &Pack::of(locale));
+            let words = text.words();
+            let spans = detect_referential_expressions(source, &text).into_iter().map(|c| {
+                let (from, to) = (words[c.words.start].start as usize, words[c.words.end - 1].end as usize);
+                (source[from..to].to_owned(), c.shape)
+            });
+            spans.collect::<Vec<_>>()
+        };
+        for (locale, source, span, shape) in [
+            ("zh", "你刚才说的那个方案贵吗", "你刚才说的那个方案", Shape::Definite),
+            ("zh", "你刚才说的是真的吗", "你刚才说的", Shape::Turn),
+            ("ko", "아까 말한 거 맞아?", "아까 말한 거", Shape::Turn),
+            ("ja", "さっきの経費の話に戻るけど", "さっきの経費の話", Shape::Turn),
+            ("zh", "它的热量高吗", "它", Shape::Possessive),
+            ("zh", "第二个贵吗", "第二个", Shape::Ordinal),
+            ("ja", "B案にします", "B案", Shape::Ordinal),
+            ("ja", "④は？", "④", Shape::Ordinal),
+            ("zh", "重新部署吧", "重新部署", Shape::Action),
+        ] {
+            assert!(
+                found(locale, source).iter().any(|c| *c == (span.to_owned(), shape)),
+                "{:?}",
+                found(locale, source)
+            );
+        }
+        for (locale, source) in [("zh", "那糖醋里脊怎么做"), ("zh", "还有别的办法吗"), ("ko", "다른 질문인데요")]
+        {
+            assert!(found(locale, source).is_empty(), "{:?}", found(locale, source));
+        }
     }
 
     #[test]

@@ -271,16 +271,19 @@ pub(super) fn candidate_features(
     let (start, end) = (range.start, range.end);
     let first = words[start];
     let joined = |at: usize| !words[at].gap.has(Gap::STOP);
-    let previous = (start > 0 && joined(start)).then(|| words[start - 1]);
+    // What comes before an attached pronoun comes before the word that carries it: "سعره" is "its price".
+    let outer = start - usize::from(start > 0 && first.gap == Gap::JOINED && first.class.has(Class::POSSESSIVE_THIRD));
+    let previous = (outer > 0 && joined(outer)).then(|| words[outer - 1]);
     let next = (end < words.len() && joined(end)).then(|| words[end]);
     let flag = |holds: bool| f32::from(u8::from(holds));
+    let adposition = if text.grammar().postpositions { next } else { previous };
     let prev_is = |class: Class| flag(previous.is_some_and(|w| w.class.has(class)));
     let next_is = |class: Class| flag(next.is_some_and(|w| w.class.has(class)));
 
     let head_word = head.map(|at| words[at]);
     let last_word = words[end - 1];
     let head_is = |class: Class| head_word.is_some_and(|w| w.class.has(class));
-    let before = Before::read(text, start, head_word);
+    let before = Before::read(text, outer, head_word);
     let chain = Chain::read(candidate, earlier, scene);
     let found = Known::read(candidate, scene);
     let mention = found.mention;
@@ -294,11 +297,11 @@ pub(super) fn candidate_features(
     let definite = matches!(shape, Shape::Definite | Shape::DefiniteBare);
     let pronoun = is_pronoun(*shape);
     let plural = head.is_some_and(|at| is_plural(text, at));
-    let of = next.is_some_and(|_| text.role(end) == "of");
+    let of = !text.grammar().clauses_before && next.is_some_and(|_| text.role(end) == "of");
     let relative = next.is_some_and(|w| {
         w.class.has(Class::WH.or(Class::FAR)) || w.class.has(Class::FIRST.or(Class::SECOND)) && head.is_some()
     });
-    let preposition = next.is_some_and(|w| w.class.has(Class::PREPOSITION));
+    let preposition = !text.grammar().postpositions && next.is_some_and(|w| w.class.has(Class::PREPOSITION));
     let modified = (definite && preposition).then(|| complement(text, end)).flatten();
     let modifier_known = modified.is_some_and(|at| scene.knows(at));
     let idiom = (start.saturating_sub(6)..end)
@@ -311,13 +314,13 @@ pub(super) fn candidate_features(
     let mut features = [0.0; CANDIDATE_FEATURES.len()];
     features[Shape::ALL.iter().position(|s| s == shape).unwrap_or(0)] = 1.0;
     let rest = [
-        flag(first.opens()),
+        flag(words[outer].opens()),
         flag(end == words.len()),
-        (words.len() as f32).ln() / 4.0,
+        (text.length().max(1) as f32).ln() / 4.0,
         flag(first.sentence > 0),
         start as f32 / words.len() as f32,
         flag(previous.is_some_and(|w| matches!(w.tag, Tag::Verb | Tag::Past | Tag::Gerund))),
-        prev_is(Class::PREPOSITION),
+        flag(adposition.is_some_and(|w| w.class.has(Class::PREPOSITION))),
         prev_is(Class::SAYING),
         prev_is(Class::BE),
         prev_is(Class::AUXILIARY),
@@ -375,7 +378,8 @@ pub(super) fn candidate_features(
         flag(range.clone().any(|at| words[at].class.has(Class::SAME.or(Class::OTHER)))),
         flag(
             *shape != Shape::Turn
-                && range.clone().any(|at| at > start && words[at].class.has(Class::FIRST.or(Class::SECOND))),
+                && (range.clone().any(|at| at > start && words[at].class.has(Class::FIRST.or(Class::SECOND)))
+                    || text.phrase_at(start, PhraseKind::Said).is_some()),
         ),
         flag(definite && known),
         flag(definite && (of || relative || preposition)),
@@ -410,7 +414,7 @@ pub(super) fn candidate_features(
         flag(scene.context.log.last(Role::Assistant).is_some_and(|turn| turn.question)),
         1.0 / scene.context.log.len().max(1) as f32,
         scene.share_known(range.clone()),
-        flag(words[0].class.has(Class::REQUEST)),
+        flag(text.requests(0)),
         scene.context.similarity_last().max(0.0),
         scene.most_similar.max(0.0),
     ];

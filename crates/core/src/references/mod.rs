@@ -90,6 +90,11 @@ pub struct Reference {
     pub reason: Reason,
 }
 
+/// The turns that references point at.
+pub fn turn_targets(references: &[Reference]) -> impl Iterator<Item = u32> {
+    references.iter().filter_map(|r| if let Some(Target::Turn(id)) = r.target { Some(id) } else { None })
+}
+
 /// Why something was decided as it was; the texts are for people and the same in both languages.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {

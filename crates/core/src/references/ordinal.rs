@@ -91,12 +91,23 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     if word.tag == Tag::Number && source[..word.start as usize].ends_with('#') && word.value > 0 {
         return Some((at..at + 1, Selector::Label(word.value as u32)));
     }
+    // "4 numara"
+    if word.tag == Tag::Number && word.value > 0 && at + 1 < words.len() && text.role(at + 1) == "numbered" {
+        return Some((at..at + 2, Selector::Label(word.value as u32)));
+    }
+    if let Some(label) = label_before(source, text, at) {
+        return Some(label);
+    }
     if let Some(found) = bare_label(source, text, at).or_else(|| numerals(source, text, at)) {
         return Some(found);
     }
     if word.class.has(Class::PAIR) && !coordination(text, at) {
         let end = pair_end(text, at);
         return Some((at..end, Selector::Pair));
+    }
+    let all = || words.get(at + 1).is_some_and(|w| !w.gap.has(Gap::STOP.or(Gap::PAUSE)) && text.role(at + 1) == "all");
+    if word.class.has(Class::CARDINAL) && word.value > 1 && all() {
+        return Some((at..at + 1, Selector::All(word.value as u32)));
     }
     if text.role(at) == "all"
         && let Some(n) =
@@ -125,17 +136,44 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
             if text.role(start).starts_with('l') { Selector::FromEnd(1) } else { Selector::At(vec![1]) },
         ));
     }
+    if let Some((words, selector)) = Some(start)
+        .filter(|start| *start > at && first.class.has(Class::LABEL))
+        .and_then(|at| labelled(source, text, at))
+    {
+        return Some((at..words.end, selector));
+    }
+    if let Some(found) = after_noun(text, at, start) {
+        return Some(found);
+    }
+    if determined && modifies(text, at) {
+        return None;
+    }
     let bare = !determined && !another;
     let (after, selector) = positions(text, start)?;
-    let end = phrase_end(text, after);
+    // "2番目の手順": the genitive joins a position to its noun.
+    let joint = text.grammar().clauses_before && words.get(after).is_some_and(|_| text.role(after) == "of");
+    let after = after + usize::from(joint && phrase_end(text, after + 1) > after + 1);
+    // "ilk ikisini": the ending of case ends the phrase.
+    let end = if text.grammar().is_cased(text.folded(after - 1)) { after } else { phrase_end(text, after) };
     let next = words.get(after);
     let noun = (after..end).rev().find(|i| words[*i].tag == Tag::Noun);
+    let end = if text.grammar().clauses_before && noun.is_none() { after } else { end };
     // "first of all", "second world war", "the 5th of May", "the last time"
     let listed =
         noun.is_some_and(|n| words[n].class.has(Class::ITEM.or(Class::ONE).or(Class::TOOL).or(Class::GENERIC)));
     let listed = listed || next.is_some_and(|n| n.class.has(Class::ONE) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)));
+    let marked = || next.is_some_and(|n| n.class.has(Class::PREPOSITION) && !n.gap.has(Gap::STOP.or(Gap::PAUSE)));
+    let listed = listed
+        || text.grammar().no_article
+            && (noun.is_some() || text.grammar().inflected || text.grammar().postpositions && marked());
+    // "第二个": the measure word counts members.
+    let measured = text.grammar().no_article
+        && (after > start + 1
+            || first.class.has(Class::ITEM)
+            || next.is_some_and(|n| n.class.has(Class::ITEM) && !n.gap.has(Gap::STOP.or(Gap::PAUSE))));
+    let listed = listed || measured;
     let proper = (after..end).any(|i| words[i].capital);
-    let of = next.is_some_and(|_| end == after && text.role(after) == "of");
+    let of = !text.grammar().clauses_before && next.is_some_and(|_| end == after && text.role(after) == "of");
     let members = of
         && words
             .get(after + 1)
@@ -144,23 +182,7 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
     let joined = hyphenated(text, after) && after == start + 1;
     let end = if members { phrase_end(text, after + 2).max(after + 2) } else { end };
     let named = noun.is_some_and(|n| {
-        words[n].class.has(Class::UNIQUE)
-            || matches!(
-                text.role(n),
-                "time"
-                    | "century"
-                    | "grade"
-                    | "floor"
-                    | "birthday"
-                    | "anniversary"
-                    | "half"
-                    | "world"
-                    | "thing"
-                    | "quarter"
-                    | "episode"
-                    | "season"
-            )
-            || text.role(n) == "place" && (at.saturating_sub(2)..at).any(|i| text.role(i) == "in")
+        counts_no_list(text, n) || text.role(n) == "place" && (at.saturating_sub(2)..at).any(|i| text.role(i) == "in")
     });
     let fraction = another
         && !(end == after && next.is_none_or(|n| n.gap.has(Gap::STOP.or(Gap::PAUSE))))
@@ -169,6 +191,65 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
         return None;
     }
     Some((at..end.max(after), selector))
+}
+
+/// "time", "century", "floor": nouns whose ordinals count something else than a list.
+fn counts_no_list(text: &Text, noun: usize) -> bool {
+    text.words()[noun].class.has(Class::UNIQUE)
+        || matches!(
+            text.role(noun),
+            "time"
+                | "century"
+                | "grade"
+                | "floor"
+                | "birthday"
+                | "anniversary"
+                | "half"
+                | "world"
+                | "thing"
+                | "quarter"
+                | "episode"
+                | "season"
+        )
+}
+
+/// "الخيار الثاني", "la opción segunda": the position follows its noun, which stands at `start`.
+fn after_noun(text: &Text, at: usize, start: usize) -> Option<(Range<usize>, Selector)> {
+    const ADJECTIVES: usize = 2;
+    let words = text.words();
+    let nominal = |i: usize| words.get(i).is_some_and(|w| matches!(w.tag, Tag::Noun | Tag::Adjective) && w.value == 0);
+    if !text.grammar().modifiers_after || !nominal(start) || words[start].tag != Tag::Noun {
+        return None;
+    }
+    let mut next = start + 1;
+    for _ in 0..=ADJECTIVES {
+        let article = words.get(next).is_some_and(|w| w.class.has(Class::DEFINITE));
+        let place = next + usize::from(article);
+        let word = words.get(place)?;
+        if words[next].gap.has(Gap::STOP.or(Gap::PAUSE)) || text.grammar().attached_article && (!article || at == start)
+        {
+            return None;
+        }
+        if word.class.has(Class::ORDINAL.or(Class::LAST)) {
+            let (end, selector) = positions(text, place)?;
+            return (!counts_no_list(text, start)).then_some((at..end, selector));
+        }
+        if !nominal(place) {
+            return None;
+        }
+        next = place + 1;
+    }
+    None
+}
+
+/// The word behind an attached article belongs to the definite noun before it: "الحرب العالمية الثانية".
+fn modifies(text: &Text, article: usize) -> bool {
+    let words = text.words();
+    text.grammar().attached_article
+        && article > 1
+        && !words[article].gap.has(Gap::STOP.or(Gap::PAUSE))
+        && words[article - 1].gap == Gap::JOINED
+        && words[article - 2].class.has(Class::DEFINITE)
 }
 
 /// "second", "first and third", "last", "last two", "first three", "second to last", "one before last", "middle", "two".
@@ -246,7 +327,8 @@ fn labelled(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
     let letter =
         written.len() == 1 && written.bytes().all(|b| b.is_ascii_uppercase() && b != b'I') && text.role(at) != "no";
     let number = next.value > 0
-        && (next.tag == Tag::Number && written.bytes().all(|b| b.is_ascii_digit()) || next.class.has(Class::CARDINAL));
+        && (next.tag == Tag::Number && text.folded(at + 1).bytes().all(|b| b.is_ascii_digit())
+            || next.class.has(Class::CARDINAL));
     if letter {
         return Some((at..at + 2, Selector::Label(u32::from(written.as_bytes()[0] - b'A' + 1))));
     }
@@ -256,6 +338,19 @@ fn labelled(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
     let (chosen, end) = series(text, at + 1);
     let selector = if chosen.len() == 1 { Selector::Label(chosen[0]) } else { Selector::At(chosen) };
     Some((at..end, selector))
+}
+
+/// "B案", "④": a letter written as one with what it labels, or the sign of a list that is counted with such signs.
+fn label_before(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
+    let words = text.words();
+    let word = words[at];
+    let written = &source[word.start as usize..word.end as usize];
+    if word.value > 0 && written.starts_with(|c| matches!(c, '①'..='⑳')) {
+        return Some((at..at + 1, Selector::Label(word.value as u32)));
+    }
+    let letter = *written.as_bytes().first().filter(|b| written.len() == 1 && (b'A'..=b'H').contains(b))?;
+    let labels = words.get(at + 1).is_some_and(|w| w.gap == Gap::JOINED && w.class.has(Class::LABEL));
+    labels.then(|| (at..at + 2, Selector::Label(u32::from(letter - b'A' + 1))))
 }
 
 /// "4 and 5", "2, 3 or 6", "one through three" from word `at` on, which is a number: the numbers and where they end.
@@ -295,10 +390,7 @@ fn numerals(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
     let first = words
         .get(start)
         .filter(|w| w.value > 0 && w.value <= 30 && (w.tag == Tag::Number || w.class.has(Class::CARDINAL)))?;
-    let plain = |at: usize| {
-        words[at].tag != Tag::Number
-            || source[words[at].start as usize..words[at].end as usize].bytes().all(|b| b.is_ascii_digit())
-    };
+    let plain = |at: usize| words[at].tag != Tag::Number || text.folded(at).bytes().all(|b| b.is_ascii_digit());
     let measured = at > 0
         && !words[at].gap.has(Gap::STOP)
         && words[at - 1].class.has(UNITS)
@@ -350,6 +442,9 @@ fn coordination(text: &Text, at: usize) -> bool {
 
 fn pair_end(text: &Text, at: usize) -> usize {
     let words = text.words();
+    if text.grammar().is_cased(text.folded(at)) {
+        return at + 1;
+    }
     let of = words.get(at + 1).is_some_and(|w| w.class.has(Class::PREPOSITION) && !w.gap.has(Gap::STOP))
         && words.get(at + 2).is_some_and(|w| w.class.has(Class::REFERRING.or(Class::DEFINITE)));
     let start = if of { at + 2 } else { at + 1 };

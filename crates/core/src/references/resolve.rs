@@ -91,6 +91,15 @@ fn names_output(candidate: &Candidate, context: &Context<'_>) -> bool {
         && candidate.head.is_some_and(|at| context.text.words()[at].class.has(Class::TOOL))
 }
 
+/// A noun for output without an article while no output is held: it only names a kind of thing.
+fn bare(candidate: &Candidate, context: &Context<'_>) -> bool {
+    let first = context.text.words()[candidate.words.start];
+    candidate.shape == Shape::Definite
+        && context.scratch.is_empty()
+        && first.class.has(Class::TOOL)
+        && !first.class.has(Class::DEFINITE)
+}
+
 /// Scans the turn for referential expressions and resolves each (R028-13, R028-14). Candidates that the model takes for
 /// something else are left out; those it takes for references that find nothing are returned without a target (G-16).
 pub fn resolve_references(context: &Context<'_>) -> Vec<Reference> {
@@ -101,9 +110,13 @@ pub fn resolve_references(context: &Context<'_>) -> Vec<Reference> {
     for (at, candidate) in candidates.iter().enumerate() {
         let probability = points_out(candidate, &candidates[..at], &scene);
         let doubtful = unheard_of(candidate, context)
+            || context.text.grammar().generic_article
+                && matches!(candidate.shape, Shape::Definite | Shape::DefiniteBare)
+                && !names_output(candidate, context)
             || candidate.shape == Shape::It && pleonastic(context.text, candidate.words.start);
         let threshold = if names_output(candidate, context) { NAMED } else { detection_threshold(candidate.shape) };
         if probability < threshold
+            || bare(candidate, context)
             || doubtful && probability < SURE
             || accepted.iter().any(|other| repeats(&candidates[*other], candidate, context.text))
         {
@@ -245,7 +258,10 @@ fn ordinal(candidate: &Candidate, scene: &Scene<'_>) -> Option<Found> {
     let list = newest_list(candidate, selector, scene);
     let tool = newest_rows(candidate, selector, context);
     let tool_is_newer = match (&list, &tool) {
-        (Some((turn, ..)), Some((ordinal, ..))) => tool_after(context, *ordinal, turn.id),
+        (Some((turn, list, _)), Some((ordinal, ..))) => {
+            tool_after(context, *ordinal, turn.id)
+                || list.kind == EnumerationKind::Inline && tool_after(context, *ordinal, turn.id.saturating_sub(1))
+        }
         (None, Some(_)) => true,
         _ => false,
     };
@@ -262,6 +278,13 @@ fn ordinal(candidate: &Candidate, scene: &Scene<'_>) -> Option<Found> {
 /// (G-32).
 fn without_list(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     const MEMBER: Class = Class::ITEM.or(Class::ONE);
+    // "The former …, the latter …" said about names that no list holds.
+    let words = scene.context.text.words();
+    let named = candidate.words.clone().find(|at| words[*at].class.has(Class::LATTER));
+    if let Some(mention) = named.and_then(|at| scene.context.last_mention(words[at].term)) {
+        let turn = scene.context.log.turns()[mention.position].id;
+        return Found::at(ReferenceType::Ordinal, Target::Turn(turn), Reason::RecentMention);
+    }
     let spoken_of =
         candidate.head.is_some_and(|at| !scene.context.text.words()[at].class.has(MEMBER) && scene.knows(at));
     if spoken_of { entity(candidate, scene) } else { Found::nothing(ReferenceType::Ordinal, Reason::NoList) }
@@ -366,7 +389,7 @@ struct Topic {
 
 impl Topic {
     fn of(words: Range<usize>, scene: &Scene<'_>) -> Self {
-        const ASIDE: Class = Class::SAID.or(Class::SPEECH).or(Class::ORDINAL).or(Class::LAST);
+        const ASIDE: Class = Class::SAID.or(Class::SPEECH).or(Class::ORDINAL).or(Class::LAST).or(Class::EARLIER);
         let all = scene.context.text.words();
         let content = words.filter(|at| all[*at].is_content() && !all[*at].class.has(ASIDE));
         let (mut terms, mut total) = (Vec::new(), 0.0);
@@ -453,10 +476,13 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let context = scene.context;
     let words = context.text.words();
     let first = words[candidate.words.start];
+    let behind = words.get(candidate.words.start + 1).filter(|owner| owner.gap == Gap::JOINED);
     let own = first.class.has(Class::POSSESSIVE_FIRST)
+        || behind.is_some_and(|owner| owner.class.has(Class::POSSESSIVE_FIRST))
         || words[candidate.words.clone()].iter().any(|w| w.class.has(Class::FIRST));
     let question = candidate.head.is_some_and(|head| context.text.role(head).starts_with("question"));
-    let role = if own || question && first.class.has(Class::DEFINITE) { Role::User } else { Role::Assistant };
+    let asked = first.class.has(Class::DEFINITE) || context.text.grammar().no_article;
+    let role = if own || question && asked { Role::User } else { Role::Assistant };
     let log = context.log;
     let spoken: Vec<&Turn> = log.turns().iter().filter(|turn| turn.role == role).collect();
     let counted = match &candidate.selector {
@@ -478,7 +504,11 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
         let gone = log.next_id().checked_sub(n).is_some_and(|id| log.was_evicted(id));
         return Found::nothing(ReferenceType::Turn, if gone { Reason::Evicted } else { Reason::NoAntecedent });
     }
-    let near = Topic::after(candidate, scene);
+    let near = if context.text.grammar().clauses_before {
+        Topic::of(candidate.words.clone(), scene)
+    } else {
+        Topic::after(candidate, scene)
+    };
     let about = if near.total > 0.0 { best_about(&near, role, context) } else { None };
     let about = about.or_else(|| best_about(&Topic::of(0..words.len(), scene), role, context));
     let last = spoken.last().map(|turn| turn.id);
@@ -569,7 +599,7 @@ fn tool(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
     if word.class.has(Class::TOOL.or(Class::OUTPUT_KIND)) {
         let words = head_words(candidate, context);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let ordinal = context.scratch.latest(ToolKind::of_noun(folded), &words)?;
+        let ordinal = context.scratch.latest(ToolKind::of_noun(context.text.role(head)), &words)?;
         return Some(Found::at(ReferenceType::Tool, Target::Scratch(ordinal), Reason::ToolOutput));
     }
     let entry = context.scratch.iter().rev().find(|entry| entry.knows(folded))?;
@@ -667,7 +697,7 @@ fn head_words(candidate: &Candidate, context: &Context<'_>) -> Vec<String> {
 // ---- entity --------------------------------------------------------------------------------------------------------
 
 /// Names of the numbers that describe a turn as the antecedent of a candidate.
-pub const TARGET_FEATURES: [&str; 32] = [
+pub const TARGET_FEATURES: [&str; 38] = [
     "recency",
     "last-turn",
     "last-answer",
@@ -700,6 +730,12 @@ pub const TARGET_FEATURES: [&str; 32] = [
     "definite.oldest",
     "definite.user",
     "told.user",
+    "alone.last",
+    "alone.first",
+    "alone.thin",
+    "alone.similarity",
+    "alone.referred",
+    "thread",
 ];
 
 /// A candidate as its antecedents see it: what does not depend on the turn looked at.
@@ -769,6 +805,7 @@ impl<'c> Sought<'c> {
         };
         let referred = context.log.last(Role::User).is_some_and(|last| last.references.contains(&turn.id));
         let most_similar = similarity > 0.0 && similarity >= scene.most_similar;
+        let alone = flag(!scene.answered);
         [
             0.5f32.powf(distance as f32 / 3.0),
             flag(distance == 1),
@@ -802,6 +839,12 @@ impl<'c> Sought<'c> {
             definite * flag(oldest),
             definite * flag(turn.role == Role::User),
             flag(self.mine && turn.role == Role::User),
+            alone * flag(distance == 1),
+            alone * flag(position == 0),
+            alone * flag(turn.terms.len() < 3),
+            alone * similarity,
+            alone * flag(referred),
+            flag(turns.last().is_some_and(|last| last.thread == turn.thread)),
         ]
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Scene<'a> {
     pub(super) context: &'a Context<'a>,
     /// Largest cosine of the turn to an earlier one.
     pub(super) most_similar: f32,
+    /// The log has answers, not the user's turns only.
+    pub(super) answered: bool,
     /// By word: in the log at all.
     known: Vec<bool>,
     content: u32,
@@ -58,7 +60,8 @@ impl<'a> Scene<'a> {
         });
         let known = known.collect();
         let most_similar = context.similarities.iter().copied().fold(f32::MIN, f32::max);
-        Self { context, most_similar, known, content, content_known, overlap: OnceCell::new() }
+        let answered = context.log.last(Role::Assistant).is_some();
+        Self { context, most_similar, answered, known, content, content_known, overlap: OnceCell::new() }
     }
 
     /// True when the log holds the word.

@@ -67,7 +67,8 @@ fn identifier(word: &str) -> bool {
 fn quoted(source: &str) -> Vec<&str> {
     const LONGEST: usize = 60;
     let mut found = Vec::new();
-    for (open, close) in [('`', '`'), ('"', '"'), ('“', '”'), ('«', '»'), ('「', '」')] {
+    for (open, close) in [('`', '`'), ('"', '"'), ('“', '”'), ('«', '»'), ('「', '」'), ('『', '』'), ('《', '》')]
+    {
         let mut rest = source;
         while let Some(start) = rest.find(open) {
             let body = &rest[start + open.len_utf8()..];
@@ -93,5 +94,7 @@ mod tests {
         let mut text = Text::default();
         text.read(source, &Pack::of("en"));
         assert_eq!(entities(source, &text), ["HAT136", "Blue Train", "New York", "parse_config", "etcd3", "Zürich"]);
+        text.read("《红楼梦》和『雪国』", &Pack::of("zh"));
+        assert_eq!(entities("《红楼梦》和『雪国』", &text), ["雪国", "红楼梦"]);
     }
 }

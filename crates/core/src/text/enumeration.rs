@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::fold::digit;
 use super::pack::{Class, Tag};
-use super::words::{Gap, Text};
+use super::words::{Gap, Text, Word};
 
 /// How the items are set off from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +62,7 @@ pub fn enumerations(source: &str, text: &Text) -> Vec<Enumeration> {
     let mut found = listed(source);
     found.extend(table(source));
     if found.is_empty() {
-        found.extend(inline_numbers(source));
+        found.extend(inline_numbers(source).or_else(|| native_inline(source)));
     }
     found.extend(prose(source, text));
     found.extend(comma_lists(source, text));
@@ -142,7 +143,9 @@ fn marker(source: &str, line: &Range<usize>) -> Option<Marked> {
     let bare = trimmed.trim_start_matches(['*', '#', '_', '>']).trim_start_matches(' ');
     let decorated = trimmed.len() - bare.len();
     let body = |skip: usize| line.start + indent + skip;
-    let bullet = ["- ", "* ", "• ", "– ", "· ", "‣ ", "◦ ", "+ "].iter().find(|mark| trimmed.starts_with(**mark));
+    let bullet = ["- ", "* ", "• ", "– ", "· ", "‣ ", "◦ ", "+ ", "・", "●", "■"]
+        .iter()
+        .find(|mark| trimmed.starts_with(**mark));
     if let Some(mark) = bullet {
         let inner = &trimmed[mark.len()..];
         return Some(match label(inner.trim_start_matches(['*', '_'])) {
@@ -156,7 +159,7 @@ fn marker(source: &str, line: &Range<usize>) -> Option<Marked> {
             _ => Marked { kind: EnumerationKind::Bulleted, label: 0, indent, body: body(mark.len()), line: line.start },
         });
     }
-    let (kind, value, len) = label(bare)?;
+    let (kind, value, len) = label(bare).or_else(|| native_label(bare))?;
     Some(Marked { kind, label: value, indent, body: body(decorated + len), line: line.start })
 }
 
@@ -167,15 +170,16 @@ fn label(text: &str) -> Option<(EnumerationKind, u16, usize)> {
         Some((word, rest))
             if word.chars().all(char::is_alphabetic)
                 && word.len() > 2
-                && rest.starts_with(|c: char| c.is_ascii_alphanumeric()) =>
+                && rest.starts_with(|c: char| c.is_ascii_alphanumeric() || digit(c).is_some()) =>
         {
             (rest, open + word.len() + 1)
         }
         _ => (&text[open..], open),
     };
-    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
-    let (kind, value, len) = if (1..=3).contains(&digits) {
-        (EnumerationKind::Numbered, word[..digits].parse().ok()?, digits)
+    let digits = || word.chars().map_while(|c| digit(c).map(|value| (value, c.len_utf8())));
+    let (kind, value, len) = if (1..=3).contains(&digits().count()) {
+        let value = digits().fold(0, |value, (digit, _)| value * 10 + u16::from(digit));
+        (EnumerationKind::Numbered, value, digits().map(|(_, len)| len).sum())
     } else {
         let letter = word.bytes().next().filter(u8::is_ascii_alphabetic)?;
         (EnumerationKind::Lettered, u16::from(letter.to_ascii_lowercase() - b'a' + 1), 1)
@@ -191,6 +195,82 @@ fn label(text: &str) -> Option<(EnumerationKind, u16, usize)> {
     }
     let spaces = rest_trimmed.len() - rest_trimmed.trim_start().len();
     Some((kind, value, skip + len + close.len_utf8() + (rest.len() - rest_trimmed.len()) + spaces))
+}
+
+/// `①` `１．` `1、` `（一）` `一、` `가.` `A案：` `方案一：` at the start of a line, with or without a space behind: kind, value,
+/// length with the space.
+fn native_label(text: &str) -> Option<(EnumerationKind, u16, usize)> {
+    const LONGEST_WORD: usize = 3;
+    if text.is_ascii() {
+        return None;
+    }
+    let spaced = |len: usize| len + (text[len..].len() - text[len..].trim_start().len());
+    if let Some((value, len)) = circled(text) {
+        return Some((EnumerationKind::Numbered, value, spaced(len)));
+    }
+    let open = text.chars().next().filter(|c| matches!(c, '（' | '(' | '【' | '〔')).map_or(0, char::len_utf8);
+    let wordy = |c: &char| c.is_alphabetic() && !c.is_ascii();
+    // A word before the number or letter, which ends at a colon then: "方案一：".
+    let words = text[open..].chars().take_while(wordy).take(LONGEST_WORD).map(char::len_utf8);
+    let starts = std::iter::once(0).chain(words.scan(0, |at, len| {
+        *at += len;
+        Some(*at)
+    }));
+    for before in starts {
+        let at = open + before;
+        let Some((kind, value, len)) = counter(&text[at..]) else { continue };
+        let behind = text[at + len..].chars().take_while(wordy).take(2).map(char::len_utf8).sum::<usize>();
+        for after in if behind > 0 { vec![0, behind] } else { vec![0] } {
+            let end = at + len + after;
+            let Some(close) = text[end..].chars().next() else { continue };
+            let named = before + after > 0;
+            let closes = match close {
+                '：' | ':' => true,
+                '）' | ')' | '】' | '〕' | '、' | '．' => !named,
+                '.' | '，' => {
+                    !named && open == 0 && !text[end + close.len_utf8()..].starts_with(|c: char| c.is_ascii_digit())
+                }
+                _ => false,
+            };
+            if closes && (open == 0 || !matches!(close, '、' | '．')) {
+                return Some((kind, value, spaced(end + close.len_utf8())));
+            }
+        }
+    }
+    None
+}
+
+/// A number in digits or Chinese numerals, a letter of A to H, or a syllable of 가나다: kind, value, length.
+fn counter(text: &str) -> Option<(EnumerationKind, u16, usize)> {
+    const HANGUL: &str = "가나다라마바사아자차카타파하";
+    const NUMERALS: &str = "一二三四五六七八九";
+    let first = text.chars().next()?;
+    let numbered = |(value, len)| Some((EnumerationKind::Numbered, value, len));
+    let digit = |c: char| digit(c).or_else(|| matches!(c, '０'..='９').then(|| (c as u32 - '０' as u32) as u8));
+    let digits = text.chars().map_while(|c| Some((digit(c)?, c.len_utf8()))).take(3);
+    let (value, len) = digits.fold((0, 0), |(value, len), (digit, bytes)| (value * 10 + u16::from(digit), len + bytes));
+    if len > 0 {
+        return numbered((value, len));
+    }
+    let numeral = |c: char| NUMERALS.chars().position(|n| n == c).map(|at| at as u16 + 1);
+    if first == '十' {
+        let units = text.chars().nth(1).and_then(numeral);
+        return numbered((10 + units.unwrap_or(0), if units.is_some() { 6 } else { 3 }));
+    }
+    if let Some(value) = numeral(first) {
+        return numbered((value, 3));
+    }
+    let lettered = |value: usize, len| Some((EnumerationKind::Lettered, value as u16 + 1, len));
+    if matches!(first, 'A'..='H') {
+        return lettered(first as usize - 'A' as usize, 1);
+    }
+    lettered(HANGUL.chars().position(|syllable| syllable == first)?, 3)
+}
+
+/// `①` to `⑳`: value, length.
+fn circled(text: &str) -> Option<(u16, usize)> {
+    let first = text.chars().next().filter(|c| matches!(c, '①'..='⑳'))?;
+    Some((first as u16 - '①' as u16 + 1, first.len_utf8()))
 }
 
 /// Data rows of Markdown tables.
@@ -245,6 +325,26 @@ fn inline_numbers(source: &str) -> Option<Enumeration> {
     (list.starts.len() > 1).then(|| list.finish(source))
 }
 
+/// `①…②…` and `（一）…（二）…` inside running text.
+fn native_inline(source: &str) -> Option<Enumeration> {
+    if source.is_ascii() {
+        return None;
+    }
+    let mut starts: Vec<(usize, usize)> = Vec::new();
+    for (at, c) in source.char_indices() {
+        let mark = match c {
+            '①'..='⑳' => circled(&source[at..]),
+            '（' | '(' => native_label(&source[at..]).map(|(_, value, len)| (value, len)),
+            _ => None,
+        };
+        if let Some((_, len)) = mark.filter(|(value, _)| usize::from(*value) == starts.len() + 1) {
+            starts.push((at, at + len));
+        }
+    }
+    let list = Open { kind: EnumerationKind::Numbered, first: 1, starts };
+    (list.starts.len() > 1).then(|| list.finish(source))
+}
+
 /// "First, … Second, … Finally, …": ordinals that open a clause, in sequence.
 fn prose(source: &str, text: &Text) -> Option<Enumeration> {
     let mut starts: Vec<usize> = Vec::new();
@@ -290,13 +390,11 @@ fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumerat
     let words = text.words();
     let comma = |at: usize| {
         words[at].gap.has(Gap::PAUSE)
-            && source[words[at - 1].end as usize..words[at].start as usize].contains([',', ';', '、', '，'])
+            && source[words[at - 1].end as usize..words[at].start as usize].contains([',', ';', '、', '，', '،', '؛'])
     };
     // The last coordination of the sentence: "… and c".
     let joint =
-        range.clone().skip(1).rev().find(|at| {
-            words[*at].class.has(Class::CONJUNCTION) && at + 1 < range.end && words[at + 1].tag != Tag::Verb
-        })?;
+        range.clone().skip(1).rev().find(|at| joins(text, *at) && at + 1 < range.end && !finite(&words[at + 1]))?;
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut end = joint;
     let mut at = joint;
@@ -324,6 +422,16 @@ fn comma_list(source: &str, text: &Text, range: Range<usize>) -> Option<Enumerat
         .map(|part| (words[part.start].start, words[part.end - 1].end))
         .collect();
     (items.len() > 1).then(|| Enumeration { kind: EnumerationKind::Inline, items: items.into(), first: 1 })
+}
+
+/// The second part is a clause of its own: "lasts three years and is practical".
+fn finite(word: &Word) -> bool {
+    word.tag == Tag::Verb || word.class.has(Class::BE.or(Class::AUXILIARY))
+}
+
+/// "and", "or": what it joins is of a kind, unlike what "but" does.
+fn joins(text: &Text, at: usize) -> bool {
+    text.words()[at].class.has(Class::CONJUNCTION) && text.role(at) != "but"
 }
 
 /// Start of the noun phrase that ends before `end`.
@@ -388,6 +496,8 @@ mod tests {
         assert_eq!(items("- one\n  - deep\n  - deeper\n- two")[0], ["one\n  - deep\n  - deeper", "two"]);
         assert_eq!(items("**1. Cats** purr\n**2. Dogs** bark")[0], ["Cats** purr", "Dogs** bark"]);
         assert_eq!(items("Option A: tea\nOption B: coffee")[0], ["tea", "coffee"]);
+        assert_eq!(items("१. चाय\n२. कॉफ़ी")[0], ["चाय", "कॉफ़ी"]);
+        assert_eq!(items("(١) شاي\n(٢) قهوة")[0], ["شاي", "قهوة"]);
     }
 
     #[test]
@@ -403,6 +513,32 @@ mod tests {
             items("You can take the bus, the train, or a taxi.").last().unwrap(),
             &["the bus", "the train", "a taxi"]
         );
+    }
+
+    #[test]
+    fn labels_of_other_scripts() {
+        for source in [
+            "①红米\n②荣耀",
+            "一、红米\n二、荣耀",
+            "1、红米\n2、荣耀",
+            "1.红米\n2.荣耀",
+            "（一）红米\n（二）荣耀",
+            "１．红米\n２．荣耀",
+        ] {
+            assert_eq!(items(source)[0], ["红米", "荣耀"], "{source}");
+        }
+        assert_eq!(items("方案一：露营\n方案二：密室")[0], ["露营", "密室"]);
+        assert_eq!(items("A案：買う\nB案：借りる")[0], ["買う", "借りる"]);
+        assert_eq!(items("가. 동쪽\n나. 서쪽")[0], ["동쪽", "서쪽"]);
+        assert_eq!(items("（一）语法；（二）项目")[0], ["语法；", "项目"]);
+        assert_eq!(items("①语法 ②项目")[0], ["语法", "项目"]);
+        assert!(items("三人：好\n注意：3.5元").is_empty());
+    }
+
+    #[test]
+    fn clauses_are_no_lists() {
+        assert!(items("The scooter is practical but heavy.").is_empty());
+        assert!(items("It lasts three years and is practical.").is_empty());
     }
 
     #[test]

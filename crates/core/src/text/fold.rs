@@ -20,14 +20,22 @@ pub fn fold(text: &str) -> String {
     folded.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// One plain character for the many shapes of apostrophe, dash, digit and alef; nothing for zero-width ones and the vowel
-/// signs of Arabic, which are written or left out at will.
+/// One plain character for the many shapes of apostrophe, dash, digit, alef and nasal; nothing for zero-width ones and for
+/// the vowel signs of Arabic and the dot of Devanagari, which are written or left out at will.
 fn plain(c: char) -> Option<char> {
     match c {
         '\u{2019}' | '\u{2018}' | '\u{02BC}' | '\u{FF07}' => Some('\''),
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{FE58}' | '\u{FE63}' | '\u{FF0D}' => Some('-'),
-        '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{00AD}' => None,
-        '\u{0640}' | '\u{064B}'..='\u{065F}' | '\u{0670}' => None,
+        '\u{200B}'..='\u{200F}'
+        | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{2064}'
+        | '\u{FEFF}'
+        | '\u{00AD}'
+        | '\u{0640}'
+        | '\u{064B}'..='\u{065F}'
+        | '\u{0670}'
+        | '\u{093C}' => None,
+        '\u{0901}' => Some('\u{0902}'),
         'أ' | 'إ' | 'آ' | 'ٱ' => Some('ا'),
         'ى' => Some('ي'),
         c => Some(digit(c).map_or(c, |value| (b'0' + value) as char)),

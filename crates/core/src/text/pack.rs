@@ -12,7 +12,8 @@ use serde::Deserialize;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::fold::{fold, fold_into};
+use super::Text;
+use super::fold::fold_into;
 
 use crate::embedding::StaticEmbedder;
 use crate::error::{Code, Error, Result};
@@ -187,6 +188,32 @@ impl Class {
     pub const REFERRING: Self =
         Self(Self::IT.0 | Self::THEY.0 | Self::PERSON.0 | Self::POSSESSIVE_THIRD.0 | Self::NEAR.0 | Self::FAR.0);
 
+    /// Classes whose words are nouns, verbs or adjectives too.
+    pub const OPEN: Self = Self(
+        Self::SPEECH.0
+            | Self::ITEM.0
+            | Self::TOOL.0
+            | Self::SAID.0
+            | Self::SAYING.0
+            | Self::VERBAL.0
+            | Self::EVALUATIVE.0
+            | Self::EMPTY_IT.0
+            | Self::DO.0
+            | Self::GENERIC.0
+            | Self::WRITE.0
+            | Self::DOCUMENT.0
+            | Self::UNIQUE.0
+            | Self::HUMAN.0
+            | Self::OUTPUT_KIND.0
+            | Self::REQUEST.0
+            | Self::LABEL.0,
+    );
+
+    /// The classes that the other has not.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// True when the two share a class.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -195,6 +222,11 @@ impl Class {
     /// The classes of either.
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// True for classes whose words are nouns, verbs or adjectives too, and nothing else.
+    const fn is_open(self) -> bool {
+        self.has(Self::OPEN) && self.0 & !(Self::OPEN.0 | Self::COMPARE.0 | Self::STOP.0 | Self::STANDING.0) == 0
     }
 
     /// True when the word has no class.
@@ -253,6 +285,8 @@ pub enum PhraseKind {
     Refusal,
     /// Asks to make clear only when it is the whole turn ("explain").
     ClarifyAlone,
+    /// Makes a short turn an elliptical follow-up when it closes it ("呢", "는?").
+    Closing,
 }
 
 #[derive(Deserialize)]
@@ -261,6 +295,9 @@ struct PackFile {
     locale: String,
     #[serde(default)]
     words: BTreeMap<String, Vec<String>>,
+    /// Words that are of another class when they are written with a capital inside a sentence: "Sie".
+    #[serde(default)]
+    capitals: BTreeMap<String, Vec<String>>,
     /// Ordinal and cardinal words with their values.
     #[serde(default)]
     numbers: BTreeMap<String, BTreeMap<String, i16>>,
@@ -269,6 +306,12 @@ struct PackFile {
     /// Endings cut off to compare words: `"ies>y"`.
     #[serde(default)]
     stems: Vec<String>,
+    /// Words take several of these endings, and one that is not known is looked up without them.
+    #[serde(default)]
+    inflected: bool,
+    /// Letters that are another one in this language, before they are folded: `"I": "ı"`.
+    #[serde(default)]
+    letters: BTreeMap<char, char>,
     /// Clitics split off a word: `"'s"`, `"n't"`.
     #[serde(default)]
     clitics: Vec<String>,
@@ -288,9 +331,39 @@ struct PackFile {
     /// Endings of superlatives.
     #[serde(default)]
     superlatives: Vec<String>,
-    /// Adjectives and ordinals come after their noun, with an article of their own: "الخيار الثاني".
+    /// Endings as they are before an enclitic, and alone: `"ت>ة"`.
+    #[serde(default)]
+    joints: Vec<String>,
+    /// Adjectives and ordinals come after their noun: "الخيار الثاني".
     #[serde(default)]
     modifiers_after: bool,
+    /// What prepositions are elsewhere comes after its noun: "दुकान में".
+    #[serde(default)]
+    postpositions: bool,
+    /// The verb ends its sentence, so that a request does too.
+    #[serde(default)]
+    verb_final: bool,
+    /// Question words stand where the answer would, not first.
+    #[serde(default)]
+    wh_in_place: bool,
+    /// Things in general take the definite article, so that a phrase is not known to be definite by it.
+    #[serde(default)]
+    generic_article: bool,
+    /// The language has no definite article, so that a bare noun phrase may be definite.
+    #[serde(default)]
+    no_article: bool,
+    /// Relative clauses come before their noun, and "again" before its verb: "你刚才说的方案", "아까 말한 방법".
+    #[serde(default)]
+    clauses_before: bool,
+    /// Endings of a question that needs no mark: "吗", "ですか".
+    #[serde(default)]
+    questions: Vec<String>,
+    /// Endings of case after which a noun phrase is over: `"yi"`.
+    #[serde(default)]
+    cases: Vec<String>,
+    /// Nouns are written with a capital: a word without is none.
+    #[serde(default)]
+    capital_nouns: bool,
     /// Suffixes that tell a tag: `"ly>R"`.
     #[serde(default)]
     suffixes: Vec<String>,
@@ -309,11 +382,19 @@ pub struct Pack {
     exemplar_vectors: OnceLock<Vec<f32>>,
     phrases: FxHashMap<Box<str>, Vec<(PhraseKind, Box<[Box<str>]>)>>,
     stems: Vec<(Box<str>, Box<str>)>,
+    /// Nouns, verbs and adjectives by their stems; empty in a language that is not inflected.
+    stemmed: FxHashMap<Box<str>, Entry>,
+    inflected: bool,
+    letters: Vec<(char, char)>,
+    capitals: FxHashMap<Box<str>, Entry>,
     clitics: Vec<Box<str>>,
+    /// Every clitic has an apostrophe.
+    apostrophes: bool,
     proclitics: Vec<(Box<str>, usize)>,
     enclitics: Vec<(Box<str>, usize)>,
     /// Words as they are known when split off behind another.
     attached: FxHashMap<Box<str>, Entry>,
+    joints: Vec<(Box<str>, Box<str>)>,
     roles: Vec<Box<str>>,
     grammar: Arc<Grammar>,
     suffixes: Vec<(Box<str>, Tag)>,
@@ -325,15 +406,45 @@ pub struct Pack {
 pub struct Grammar {
     /// Endings of nouns, and whether they make a plural.
     plurals: Vec<(Box<str>, bool)>,
+    /// Bytes that these endings end with: most words end with none of them.
+    plural_last: Vec<u8>,
     superlatives: Vec<Box<str>>,
+    cases: Vec<Box<str>>,
     /// Adjectives and ordinals come after their noun.
     pub modifiers_after: bool,
+    /// What prepositions are elsewhere comes after its noun.
+    pub postpositions: bool,
+    /// The verb ends its sentence.
+    pub verb_final: bool,
+    /// Question words stand where the answer would.
+    pub wh_in_place: bool,
+    /// Things in general take the definite article: "la vida", "الحياة".
+    pub generic_article: bool,
+    /// There is no definite article.
+    pub no_article: bool,
+    /// Relative clauses come before their noun, and "again" before its verb.
+    pub clauses_before: bool,
+    /// Endings of a question that needs no mark.
+    pub questions: Box<[Box<str>]>,
+    /// The definite article is written as one with its noun, and once more with every adjective.
+    pub attached_article: bool,
+    /// Nouns are written with a capital.
+    pub capital_nouns: bool,
+    /// Words take several endings.
+    pub inflected: bool,
 }
 
 impl Grammar {
     /// True for a noun in the plural, by its form.
     pub fn is_plural(&self, folded: &str) -> bool {
-        folded.len() > 3 && self.plurals.iter().find(|(ending, _)| folded.ends_with(&**ending)).is_some_and(|(_, p)| *p)
+        folded.len() > 3
+            && folded.bytes().last().is_some_and(|last| self.plural_last.contains(&last))
+            && self.plurals.iter().find(|(ending, _)| folded.ends_with(&**ending)).is_some_and(|(_, p)| *p)
+    }
+
+    /// True for a noun whose ending of case ends its phrase.
+    pub fn is_cased(&self, folded: &str) -> bool {
+        self.cases.iter().any(|ending| folded.len() > ending.len() + 2 && folded.ends_with(&**ending))
     }
 
     /// True for a superlative, by its form.
@@ -352,13 +463,15 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    const MOST: usize = 6;
+    /// On each side of the word that carries them.
+    const EACH: usize = 3;
+    const MOST: usize = 2 * Self::EACH;
+    /// No longer word is looked into, in bytes.
+    const LONGEST: usize = 96;
 
     fn push(&mut self, at: usize) {
-        if self.len < Self::MOST {
-            self.at[self.len] = at;
-            self.len += 1;
-        }
+        self.at[self.len] = at;
+        self.len += 1;
     }
 
     /// The places.
@@ -386,17 +499,17 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("en" with tags),
     pack!("es"),
     pack!("fr"),
-    pack!("de"),
+    pack!("de" with tags),
     pack!("it"),
     pack!("pt"),
-    pack!("nl"),
-    pack!("zh"),
+    pack!("nl" with tags),
+    pack!("zh" with tags),
     pack!("ja"),
     pack!("ko"),
-    pack!("hi"),
-    pack!("ar"),
-    pack!("ru"),
-    pack!("tr"),
+    pack!("hi" with tags),
+    pack!("ar" with tags),
+    pack!("ru" with tags),
+    pack!("tr" with tags),
 ];
 
 /// Share of a text's words that a pack must know for the text to be in its language.
@@ -445,11 +558,21 @@ impl Pack {
     pub fn parse(json: &str, tags: &str) -> Result<Self> {
         let bad = |what: String| Error::new(Code::Internal, format!("marker pack: {what}"));
         let file: PackFile = serde_json::from_str(json).map_err(|e| bad(e.to_string()))?;
-        let mut pack = Self { locale: file.locale, ..Self::default() };
+        let mut pack = Self {
+            locale: file.locale,
+            letters: file.letters.into_iter().collect(),
+            inflected: file.inflected,
+            ..Self::default()
+        };
         for line in tags.lines() {
             let (tag, words) = line.split_once(' ').ok_or_else(|| bad(format!("tag line {line}")))?;
             let tag = tag_of(tag).ok_or_else(|| bad(format!("tag {tag}")))?;
-            pack.words.extend(words.split(' ').map(|word| (word.into(), Entry { tag, ..Entry::default() })));
+            for word in words.split(' ') {
+                // A word of ASCII is one piece; the English lexicon is too long to cut each to see.
+                let entry =
+                    if word.is_ascii() { pack.words.entry(word.into()).or_default() } else { pack.entry_mut(word) };
+                entry.tag = tag;
+            }
         }
         let mut known: Vec<(String, Class, i16)> = Vec::new();
         for (key, words) in file.words {
@@ -461,15 +584,17 @@ impl Pack {
             known.extend(values.into_iter().map(|(word, value)| (word, class, value)));
         }
         let longest_first = |clitics: BTreeMap<String, usize>| {
-            let mut clitics: Vec<(Box<str>, usize)> = clitics.into_iter().map(|(c, n)| (fold(&c).into(), n)).collect();
+            let mut clitics: Vec<(Box<str>, usize)> = clitics.into_iter().map(|(c, n)| (pack.fold(&c), n)).collect();
             clitics.sort_by_key(|(clitic, _)| std::cmp::Reverse(clitic.len()));
             clitics
         };
+        let (proclitics, enclitics) = (longest_first(file.proclitics), longest_first(file.enclitics));
+        pack.apostrophes = file.clitics.iter().all(|clitic| clitic.contains('\''));
         pack.clitics = file.clitics.into_iter().map(Into::into).collect();
-        pack.proclitics = longest_first(file.proclitics);
-        pack.enclitics = longest_first(file.enclitics);
+        (pack.proclitics, pack.enclitics) = (proclitics, enclitics);
+        pack.joints = pairs(&file.joints).collect();
         // Words of one piece first: they say where the others are split.
-        known.sort_by_key(|(word, ..)| pieces(word).len());
+        known.sort_by_cached_key(|(word, ..)| pieces(word).len());
         for (word, class, value) in known {
             let entry = pack.entry_mut(&word);
             entry.class = entry.class.or(class);
@@ -483,11 +608,23 @@ impl Pack {
                 pack.entry_mut(&word).role = at as u16 + 1;
             }
         }
+        for known in pack.compounds.values_mut() {
+            known.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
+        }
+        for (key, words) in file.capitals {
+            let class = Class::of(&key).ok_or_else(|| bad(format!("class {key}")))?;
+            for word in words {
+                pack.capitals.entry(pack.fold(&word)).or_default().class = class;
+            }
+        }
+        let mut text = Text::default();
         for (key, phrases) in file.phrases {
             let kind: PhraseKind =
                 serde_json::from_value(key.clone().into()).map_err(|_| bad(format!("phrase kind {key}")))?;
             for phrase in phrases {
-                let mut words = pack.parts(&phrase).into_iter();
+                // Read as a turn is, so that it falls into the same words; "that 's" is written apart for the eye.
+                text.read(&phrase.replace(" '", "'"), &pack);
+                let mut words = (0..text.words().len()).map(|at| Box::from(text.folded(at)));
                 let first = words.next().ok_or_else(|| bad("empty phrase".into()))?;
                 pack.phrases.entry(first).or_default().push((kind, words.collect()));
             }
@@ -495,16 +632,27 @@ impl Pack {
         for phrases in pack.phrases.values_mut() {
             phrases.sort_by_key(|(kind, rest)| (std::cmp::Reverse(rest.len()), *kind as u8));
         }
-        for known in pack.compounds.values_mut() {
-            known.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
-        }
         pack.exemplars = file.exemplars.into_iter().map(Into::into).collect();
         pack.stems = pairs(&file.stems).collect();
         pack.grammar = Arc::new(Grammar {
+            plural_last: pairs(&file.plurals).filter_map(|(ending, _)| ending.bytes().last()).collect(),
             plurals: pairs(&file.plurals).map(|(ending, number)| (ending, &*number == "p")).collect(),
             superlatives: file.superlatives.into_iter().map(Into::into).collect(),
+            cases: file.cases.into_iter().map(Into::into).collect(),
             modifiers_after: file.modifiers_after,
+            postpositions: file.postpositions,
+            verb_final: file.verb_final,
+            wh_in_place: file.wh_in_place,
+            generic_article: file.generic_article,
+            no_article: file.no_article,
+            clauses_before: file.clauses_before,
+            questions: file.questions.into_iter().map(Into::into).collect(),
+            attached_article: pack.proclitics.iter().any(|(clitic, _)| pack.entry(clitic).class.has(Class::DEFINITE))
+                && file.modifiers_after,
+            capital_nouns: file.capital_nouns,
+            inflected: file.inflected,
         });
+        pack.stemmed = pack.by_stem();
         pack.suffixes = pairs(&file.suffixes).filter_map(|(suffix, tag)| Some((suffix, tag_of(&tag)?))).collect();
         Ok(pack)
     }
@@ -512,10 +660,10 @@ impl Pack {
     /// What is known of a word, of several words known as one, or of `-word`, split off behind another.
     fn entry_mut(&mut self, word: &str) -> &mut Entry {
         if let Some(attached) = word.strip_prefix('-') {
-            return self.attached.entry(fold(attached).into()).or_default();
+            return self.attached.entry(self.fold(attached)).or_default();
         }
         if pieces(word).len() <= 1 {
-            return self.words.entry(fold(word).into()).or_default();
+            return self.words.entry(self.fold(word)).or_default();
         }
         let mut parts = self.parts(word);
         let rest: Box<[Box<str>]> = parts.split_off(1).into();
@@ -527,18 +675,46 @@ impl Pack {
         &mut known[at].1
     }
 
-    /// The words that [`super::Text::read`] makes of a phrase of the pack.
+    /// The words that several known as one fall into.
     fn parts(&self, phrase: &str) -> Vec<Box<str>> {
         let mut parts = Vec::new();
         for piece in phrase.split(' ').flat_map(pieces) {
-            let piece = fold(&piece);
+            let piece = self.fold(&piece);
             let mut from = 0;
-            for cut in self.cuts(&piece).places().iter().chain([&piece.len()]) {
+            for cut in self.cuts(&piece).iter().flat_map(Cuts::places).chain([&piece.len()]) {
                 parts.push(piece[from..*cut].into());
                 from = *cut;
             }
         }
         parts
+    }
+
+    /// The words of open classes by their stems, if words are looked up by them.
+    fn by_stem(&self) -> FxHashMap<Box<str>, Entry> {
+        let mut stemmed: FxHashMap<Box<str>, Entry> = FxHashMap::default();
+        for (word, entry) in self.words.iter().filter(|(_, entry)| self.inflected && entry.class.is_open()) {
+            let (stem, ending) = self.stem(word);
+            let known = stemmed.entry(format!("{stem}{ending}").into()).or_insert(*entry);
+            known.class = known.class.or(entry.class);
+        }
+        stemmed
+    }
+
+    /// Appends the folded form of `word`, with the letters of the language. Cost: that of [`fold_into`].
+    pub fn fold_into(&self, word: &str, out: &mut String) {
+        let other = |c: char| self.letters.iter().find(|(from, _)| *from == c).map(|(_, to)| *to);
+        if word.chars().any(|c| other(c).is_some()) {
+            let written: String = word.chars().map(|c| other(c).unwrap_or(c)).collect();
+            fold_into(&written, out);
+        } else {
+            fold_into(word, out);
+        }
+    }
+
+    fn fold(&self, word: &str) -> Box<str> {
+        let mut folded = String::with_capacity(word.len());
+        self.fold_into(word, &mut folded);
+        folded.into()
     }
 
     /// BCP 47 language of the pack.
@@ -561,9 +737,17 @@ impl Pack {
         self.index == 0
     }
 
+    /// True where the built-in vectors can be meant: in English, and where the language is not known.
+    pub fn is_english_or_und(&self) -> bool {
+        matches!(&*self.locale, "en" | "und")
+    }
+
     /// What is known of a folded word.
     pub fn entry(&self, folded: &str) -> Entry {
         if let Some(entry) = self.words.get(folded) {
+            return *entry;
+        }
+        if let Some(entry) = self.by_its_stem(folded) {
             return *entry;
         }
         let tag = self
@@ -572,6 +756,16 @@ impl Pack {
             .find(|(suffix, _)| folded.len() > suffix.len() + 2 && folded.ends_with(&**suffix))
             .map_or(Tag::Noun, |(_, tag)| *tag);
         Entry { tag, ..Entry::default() }
+    }
+
+    fn by_its_stem(&self, folded: &str) -> Option<&Entry> {
+        if self.stemmed.is_empty() {
+            return None;
+        }
+        match self.stem(folded) {
+            (stem, "") => self.stemmed.get(stem),
+            (stem, ending) => self.stemmed.get(&*format!("{stem}{ending}")),
+        }
     }
 
     /// Phrases that begin with `first`, longest first: kind and the words after the first.
@@ -610,7 +804,8 @@ impl Pack {
         /// Shorter texts are guessed badly from their letters.
         const SHORT: usize = 48;
         let english = Self::of("en");
-        if text.len() <= SHORT && english.known(text) > 0.5 {
+        let in_english = if text.len() <= SHORT { english.known(text) } else { 0.0 };
+        if in_english >= 1.0 {
             return english;
         }
         let guess = Self::of(match whichlang::detect_language(text) {
@@ -631,6 +826,9 @@ impl Pack {
             _ => "und",
         });
         let known = guess.known(text);
+        if in_english > 0.5 && in_english >= known {
+            return english;
+        }
         if known > 0.5 || known >= LEAST_KNOWN && text.chars().nth(SHORT).is_some() {
             return guess;
         }
@@ -654,95 +852,141 @@ impl Pack {
         }
     }
 
-    /// Share of the first words of `text` that the pack has anything to say about; a word known in parts counts. Cost:
-    /// the look-ups, and no more than it takes to tell that the share is not small.
+    /// Share of the first words of `text` that the pack has anything to say about; a word known in parts counts, a name
+    /// or number only when there is nothing else. Cost: the look-ups, and no more than it takes to tell that the share is
+    /// not small.
     fn known(&self, text: &str) -> f32 {
         const LOOKED_AT: usize = 24;
-        let (mut known, mut all) = (0u8, 0u8);
+        let (mut plain, mut names) = ((0u8, 0u8), (0u8, 0u8));
         let mut folded = String::new();
         for word in text.unicode_words().take(LOOKED_AT) {
             folded.clear();
-            fold_into(word, &mut folded);
-            all += 1;
+            self.fold_into(word, &mut folded);
             let whole = self.words.contains_key(&*folded) || self.compounds.contains_key(&*folded);
-            known += u8::from(whole || !self.cuts(&folded).places().is_empty());
-            if known > 6 && known * 2 > all {
+            let known = whole || self.cuts(&folded).is_some() || self.by_its_stem(&folded).is_some();
+            // The first word of a text has a capital whatever it is.
+            let opens = known && plain.1 + names.1 == 0;
+            let name = word.starts_with(|c: char| c.is_uppercase() && !opens || c.is_numeric());
+            let (some, all) = if name { &mut names } else { &mut plain };
+            *some += u8::from(known);
+            *all += 1;
+            if plain.0 > 6 && plain.0 * 2 > plain.1 {
                 break;
             }
         }
-        f32::from(known) / f32::from(all.max(1))
+        let (some, all) = if plain.1 > 0 { plain } else { names };
+        f32::from(some) / f32::from(all.max(1))
     }
 
     /// The stem of a folded word, for comparison across plural and singular: a prefix, or the prefix and a replacement.
     pub fn stem<'a>(&'a self, folded: &'a str) -> (&'a str, &'a str) {
-        let cut = self.stems.iter().find(|(suffix, _)| folded.len() > suffix.len() + 1 && folded.ends_with(&**suffix));
-        match cut {
-            Some((suffix, with)) => (&folded[..folded.len() - suffix.len()], with),
-            None => (folded, ""),
+        let least = if self.inflected { 2 } else { 1 };
+        let mut stem = (folded, "");
+        // Each round takes an ending off, or gives the stem its last form.
+        while let Some((suffix, with)) = self
+            .stems
+            .iter()
+            .find(|(suffix, _)| stem.0.strip_suffix(&**suffix).is_some_and(|rest| rest.chars().nth(least).is_some()))
+        {
+            stem = (&stem.0[..stem.0.len() - suffix.len()], with);
+            if !self.inflected || !with.is_empty() {
+                break;
+            }
         }
+        stem
     }
 
     /// Byte length of the clitic `folded` ends with, 0 for none.
     pub fn clitic(&self, folded: &str) -> usize {
+        if self.apostrophes && !folded.as_bytes().contains(&b'\'') {
+            return 0;
+        }
         self.clitics
             .iter()
             .find(|clitic| folded.len() > clitic.len() && folded.ends_with(&***clitic))
             .map_or(0, |clitic| clitic.len())
     }
 
-    /// Where a folded word falls into the words that are written together in it. Cost: one comparison a clitic; nothing
-    /// but the first list in a pack without the others.
-    pub fn cuts(&self, folded: &str) -> Cuts {
-        let mut cuts = Cuts::default();
+    /// Where a folded word falls into the words that are written together in it, if it does. Cost: one comparison a
+    /// clitic; nothing but a look for an apostrophe in English.
+    pub fn cuts(&self, folded: &str) -> Option<Cuts> {
         let clitic = self.clitic(folded);
+        let attaches = !(self.proclitics.is_empty() && self.enclitics.is_empty());
+        if clitic == 0 && (!attaches || folded.len() > Cuts::LONGEST) {
+            return None;
+        }
+        let mut cuts = Cuts::default();
         if clitic > 0 {
             cuts.push(folded.len() - clitic);
-        } else if !(self.proclitics.is_empty() && self.enclitics.is_empty()) {
+        } else {
             let mut from = 0;
-            while let Some(len) = self.proclitic(&folded[from..]).filter(|_| cuts.len < Cuts::MOST / 2) {
+            while let Some(len) = self.proclitic(&folded[from..], Cuts::EACH - cuts.len) {
+                let article = self.entry(&folded[from..from + len]).class.has(Class::DEFINITE);
                 from += len;
                 cuts.push(from);
+                if article {
+                    break;
+                }
             }
             cuts.before = cuts.len;
             let mut to = folded.len();
-            let mut ends = [0; Cuts::MOST / 2];
+            let mut ends = [0; Cuts::EACH];
             let mut count = 0;
-            while let Some(len) = self.enclitic(&folded[from..to]).filter(|_| count < ends.len()) {
+            while let Some(len) = self.enclitic(&folded[from..to], Cuts::EACH - count) {
                 to -= len;
                 ends[count] = to;
                 count += 1;
             }
             ends[..count].iter().rev().for_each(|end| cuts.push(*end));
         }
-        cuts
+        (cuts.len > 0).then_some(cuts)
     }
 
-    /// Byte length of the proclitic that a word begins with.
-    fn proclitic(&self, word: &str) -> Option<usize> {
-        let stands = |rest: &str, least: usize| {
+    /// Byte length of the proclitic that a word begins with, if at most `most` clitics are on that side.
+    fn proclitic(&self, word: &str, most: usize) -> Option<usize> {
+        if most == 0 || self.words.contains_key(word) {
+            return None;
+        }
+        // Nothing comes between an article and its word.
+        let stands = |clitic: &str, rest: &str, least: usize| {
             self.words.contains_key(rest)
                 || least > 0 && rest.chars().nth(least - 1).is_some()
-                || self.proclitic(rest).is_some()
-                || self.enclitic(rest).is_some()
+                || !self.entry(clitic).class.has(Class::DEFINITE) && self.proclitic(rest, most - 1).is_some()
+                || self.enclitic(rest, Cuts::EACH).is_some()
         };
         let splits = |(clitic, least): &&(Box<str>, usize)| {
-            word.strip_prefix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(rest, *least))
+            word.strip_prefix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(clitic, rest, *least))
         };
-        self.proclitics.iter().find(splits).filter(|_| !self.words.contains_key(word)).map(|(clitic, _)| clitic.len())
+        self.proclitics.iter().find(splits).map(|(clitic, _)| clitic.len())
     }
 
-    /// Byte length of the enclitic that a word ends with; what is left may have an accent that it has not alone.
-    fn enclitic(&self, word: &str) -> Option<usize> {
+    /// Byte length of the enclitic that a word ends with, if at most `most` are; what is left may have an accent or an
+    /// ending that it has not alone.
+    fn enclitic(&self, word: &str, most: usize) -> Option<usize> {
+        if most == 0 || self.words.contains_key(word) {
+            return None;
+        }
+        let alone = |rest: &str| {
+            self.joints.iter().any(|(joined, alone)| {
+                rest.strip_suffix(&**joined).is_some_and(|stem| self.words.contains_key(&*format!("{stem}{alone}")))
+            })
+        };
         let stands = |rest: &str, least: usize| {
             self.words.contains_key(rest)
                 || least > 0 && rest.chars().nth(least - 1).is_some()
                 || !rest.is_ascii() && self.words.contains_key(&*without_accents(rest))
-                || self.enclitic(rest).is_some()
+                || alone(rest)
+                || self.enclitic(rest, most - 1).is_some()
         };
         let splits = |(clitic, least): &&(Box<str>, usize)| {
             word.strip_suffix(&**clitic).is_some_and(|rest| !rest.is_empty() && stands(rest, *least))
         };
-        self.enclitics.iter().find(splits).filter(|_| !self.words.contains_key(word)).map(|(clitic, _)| clitic.len())
+        self.enclitics.iter().find(splits).map(|(clitic, _)| clitic.len())
+    }
+
+    /// What is known of a folded word that is written with a capital inside a sentence.
+    pub fn capital(&self, folded: &str) -> Option<Entry> {
+        self.capitals.get(folded).copied()
     }
 
     /// What is known of a folded word that was split off behind another.
@@ -831,7 +1075,7 @@ mod tests {
         )
         .unwrap();
         let read = |source: &str| {
-            let mut text = super::super::Text::default();
+            let mut text = Text::default();
             text.read(source, &pack);
             let words = text.words().iter().map(|w| source[w.start as usize..w.end as usize].to_owned());
             words.collect::<Vec<_>>().join("|")
@@ -846,10 +1090,11 @@ mod tests {
             ("والي", "والي"),
             ("ورد", "ورد"),
             ("الورد", "ال|ورد"),
+            ("ككككككككككككككك", "ككككككككككككككك"),
         ] {
             assert_eq!(read(source), parts);
         }
-        let mut text = super::super::Text::default();
+        let mut text = Text::default();
         text.read("¡Explícamelo otra vez!", &pack);
         assert!(text.words()[1].class.has(Class::IT) && !text.words()[1].class.has(Class::DEFINITE));
         assert!(text.phrase(PhraseKind::Clarify).is_some());
@@ -861,6 +1106,9 @@ mod tests {
             ("Could you please tell me more about the second one?", "en"),
             ("tell me more", "en"),
             ("etcd port 2379", "en"),
+            ("Julian Hester and 708-340-0190", "en"),
+            ("There are various certificates: 1. Certified Advocate Cloud 2. Certified Technical Advocate Cloud", "en"),
+            ("WHERE IS THE RESULT?", "en"),
             ("👍", "en"),
             ("Voisitko kertoa minulle lisää tuosta toisesta vaihtoehdosta, kiitos?", "und"),
             ("ช่วยอธิบายตัวเลือกที่สองให้ละเอียดกว่านี้ได้ไหม", "und"),
@@ -868,6 +1116,18 @@ mod tests {
         ] {
             assert_eq!(Pack::detect(text).locale(), locale, "{text}");
         }
+    }
+
+    #[test]
+    fn inflected_words_are_known_by_their_stems_and_letters_fold_as_the_language_writes_them() {
+        let turkish = Pack::of("tr");
+        assert!(turkish.entry("tablolarından").class.has(Class::OUTPUT_KIND));
+        assert!(turkish.entry("zorblaxlarından").class.is_empty());
+        let (mut dotless, mut elsewhere) = (String::new(), String::new());
+        turkish.fold_into("ILIK İLK", &mut dotless);
+        Pack::of("de").fold_into("ILIK", &mut elsewhere);
+        assert_eq!((&*dotless, &*elsewhere), ("ılık ilk", "ilik"));
+        assert_eq!(Pack::of("ru").stem("грядками"), Pack::of("ru").stem("грядку"));
     }
 
     #[test]

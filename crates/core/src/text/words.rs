@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::fold::fold_into;
 use super::pack::{Class, Entry, Grammar, Pack, PhraseKind, Tag};
 
 /// What stands between a word and the one before it.
@@ -91,6 +90,11 @@ impl Word {
         !self.class.has(GRAMMAR)
     }
 
+    /// A particle or ending written as one with the word before it.
+    fn is_attached(&self) -> bool {
+        self.gap == Gap::JOINED && self.class == Class::STOP
+    }
+
     /// True when a sentence starts here.
     pub const fn opens(&self) -> bool {
         self.start == 0 || self.gap.has(Gap::STOP)
@@ -114,6 +118,10 @@ pub struct Text {
     phrases: Vec<Phrase>,
     sentences: u16,
     question: bool,
+    /// Holds characters of a script without spaces.
+    unspaced: bool,
+    /// Words that are parts of others to a reader.
+    joined: usize,
     grammar: Arc<Grammar>,
 }
 
@@ -123,6 +131,7 @@ impl Text {
         self.folded.clear();
         self.words.clear();
         self.phrases.clear();
+        self.unspaced = false;
         if !Arc::ptr_eq(&self.grammar, pack.grammar()) {
             self.grammar = Arc::clone(pack.grammar());
         }
@@ -137,39 +146,40 @@ impl Text {
             self.push(word, start, gap, sentence, pack);
         }
         self.sentences = if self.words.is_empty() { 0 } else { sentence + 1 };
-        self.question = source[last_end..].contains(['?', '？', '؟']);
         self.compounds(pack);
+        self.joined = self.words.iter().filter(|word| word.is_attached()).count();
+        if self.unspaced {
+            self.pair_characters();
+        }
         self.find_phrases(pack);
+        self.question = self.ends_asking(source, last_end);
+        if self.grammar.capital_nouns {
+            self.capital_nouns();
+        }
+        self.articles();
         self.tag();
     }
 
     fn push(&mut self, word: &str, start: usize, gap: Gap, sentence: u16, pack: &Pack) {
         let from = self.folded.len();
-        fold_into(word, &mut self.folded);
+        pack.fold_into(word, &mut self.folded);
         let to = self.folded.len();
-        let cuts = pack.cuts(&self.folded[from..to]);
+        let Some(cuts) = pack.cuts(&self.folded[from..to]) else {
+            let entry = pack.entry(&self.folded[from..to]);
+            return self.word((start, start + word.len()), (from, to), gap, sentence, pack, entry, word);
+        };
         let (mut part, mut written, mut before) = (from, 0, gap);
-        for (at, cut) in cuts.places().iter().enumerate() {
+        for (at, end) in cuts.places().iter().map(|cut| from + cut).chain([to]).enumerate() {
             // A word whose parts cannot be told apart in what was written stays whole.
-            let Some(place) = place(word, &self.folded[from..from + cut]) else { continue };
-            let entry = pack.entry(&self.folded[part..from + cut]);
-            let entry = if at <= cuts.before { entry } else { pack.attached(&self.folded[part..from + cut]) };
-            self.word(
-                (start + written, start + place),
-                (part, from + cut),
-                before,
-                sentence,
-                pack,
-                entry,
-                &word[written..],
-            );
-            (part, written, before) = (from + cut, place, Gap::JOINED);
+            let until = if end == to { Some(word.len()) } else { place(word, &self.folded[from..end], pack) };
+            let Some(until) = until else { continue };
+            let behind = at > cuts.before && part > from;
+            let folded = &self.folded[part..end];
+            let entry = if behind { pack.attached(folded) } else { pack.entry(folded) };
+            let original = if behind { "" } else { &word[written..] };
+            self.word((start + written, start + until), (part, end), before, sentence, pack, entry, original);
+            (part, written, before) = (end, until, Gap::JOINED);
         }
-        let last = &self.folded[part..to];
-        let behind = cuts.places().len() > cuts.before && part > from;
-        let entry = if behind { pack.attached(last) } else { pack.entry(last) };
-        let original = if behind { "" } else { &word[written..] };
-        self.word((start + written, start + word.len()), (part, to), before, sentence, pack, entry, original);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one word")]
@@ -184,14 +194,21 @@ impl Text {
         original: &str,
     ) {
         let text = &self.folded[folded.0..folded.1];
-        let Entry { class, mut tag, mut value, .. } = entry;
+        let capital = original.chars().next().is_some_and(char::is_uppercase);
+        let inside = start > 0 && !gap.has(Gap::STOP);
+        let polite = || pack.capital(text).filter(|_| capital && inside);
+        let entry = polite().unwrap_or(entry);
+        let Entry { mut class, mut value, .. } = entry;
+        let mut tag = likely(entry);
         if text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
             tag = Tag::Number;
             let digits = text.bytes().take_while(u8::is_ascii_digit).count();
             value = text[..digits].parse().unwrap_or(0);
-        } else if !class.is_empty() && tag == Tag::Noun && !class.has(OPEN) {
-            tag = Tag::Function;
+        } else if class.is_empty() && is_lone(text, is_hiragana) {
+            // A piece of an ending.
+            (class, tag) = (Class::STOP, Tag::Function);
         }
+        self.unspaced |= is_lone(text, is_han);
         let term = term(pack.stem(text));
         let role = pack.role(&entry).map_or(folded, |role| {
             let from = self.folded.len();
@@ -209,7 +226,7 @@ impl Text {
             value,
             sentence,
             gap,
-            capital: original.chars().next().is_some_and(char::is_uppercase),
+            capital,
         });
     }
 
@@ -218,15 +235,17 @@ impl Text {
         if !pack.has_compounds() {
             return;
         }
-        let mut at = 0;
+        let (mut at, mut kept) = (0, 0);
         while at < self.words.len() {
-            let found = pack
-                .compound(self.folded(at))
-                .iter()
-                .find(|(rest, _)| self.matches(at + 1, rest))
-                .map(|(rest, entry)| (rest.len(), *entry));
+            let found = self.compound(at, pack).filter(|(rest, entry)| {
+                // "でもう一度": a longer word that begins inside comes first; "期限はいつ": no yes in the middle of a clause.
+                let crossed =
+                    || (at + 1..=at + rest).any(|i| self.compound(i, pack).is_some_and(|(more, _)| more > *rest));
+                let inside = self.words[at].gap == Gap::JOINED && is_lone(self.folded(at), is_hiragana);
+                !(inside && entry.class.has(Class::INTERJECTION) || self.unspaced && *rest == 1 && crossed())
+            });
+            let mut word = self.words[at];
             if let Some((rest, entry)) = found {
-                let end = self.words[at + rest];
                 let from = self.folded.len();
                 for part in at..=at + rest {
                     let (start, end) = self.words[part].folded;
@@ -234,20 +253,65 @@ impl Text {
                 }
                 let to = self.folded.len();
                 self.folded.push_str(pack.role(&entry).unwrap_or_default());
-                let word = &mut self.words[at];
-                word.end = end.end;
+                word.end = self.words[at + rest].end;
                 word.folded = (from as u32, to as u32);
                 word.role = if self.folded.len() > to { (to as u32, self.folded.len() as u32) } else { word.folded };
                 (word.class, word.value) = (entry.class, entry.value);
-                word.tag = if entry.class.has(OPEN) { Tag::Noun } else { Tag::Function };
+                word.tag = likely(entry);
                 word.term = term((&self.folded[from..to], ""));
-                self.words.drain(at + 1..=at + rest);
+                at += rest;
             }
-            at += 1;
+            self.words[kept] = word;
+            (at, kept) = (at + 1, kept + 1);
+        }
+        self.words.truncate(kept);
+    }
+
+    /// The longest word of several that begins at word `at`: how many follow the first, and what is known of it.
+    fn compound(&self, at: usize, pack: &Pack) -> Option<(usize, Entry)> {
+        let known = pack.compound(self.folded(at)).iter();
+        known.filter(|(rest, _)| self.matches(at + 1, rest)).map(|(rest, entry)| (rest.len(), *entry)).next()
+    }
+
+    /// Scripts without spaces come in single characters. Two that no word of the pack covers say what a text is about where
+    /// one does not: the term of such a Han character is the pair that it begins, of the last of a run the pair that it ends.
+    fn pair_characters(&mut self) {
+        let lone = |text: &Self, at: usize| {
+            let word = &text.words[at];
+            word.class.is_empty() && word.tag == Tag::Noun && is_lone(text.folded(at), is_han)
+        };
+        let (mut before, mut run) = (false, 0);
+        for at in 0..self.words.len() {
+            let pairs = lone(self, at)
+                && at + 1 < self.words.len()
+                && self.words[at + 1].gap == Gap::JOINED
+                && lone(self, at + 1);
+            if pairs {
+                self.words[at].term = term((self.folded(at), self.folded(at + 1)));
+            } else if before {
+                self.words[at].term = self.words[at - 1].term;
+            }
+            run = if pairs || before { run + 1 } else { 0 };
+            self.joined += usize::from(run > 0 && run % 2 == 0);
+            before = pairs;
         }
     }
 
+    /// A question mark, an ending that asks, or a question word in place and nothing that closes the sentence.
+    fn ends_asking(&self, source: &str, end: usize) -> bool {
+        let (text, after) = source.split_at(end);
+        let in_place = || {
+            let last = self.words.iter().rposition(Word::opens).unwrap_or_default();
+            !after.contains(['.', '!', '。', '！', '।', '…']) && self.asks(last)
+        };
+        after.contains(['?', '？', '؟'])
+            || self.grammar.questions.iter().any(|ending| text.ends_with(&**ending))
+            || self.grammar.wh_in_place && in_place()
+    }
+
     fn find_phrases(&mut self, pack: &Pack) {
+        /// Words of a turn that a closing particle makes a follow-up.
+        const SHORT: usize = 8;
         for at in 0..self.words.len() {
             for (kind, rest) in pack.phrases(self.folded(at)) {
                 let words = at..at + 1 + rest.len();
@@ -259,6 +323,10 @@ impl Text {
                 }
             }
         }
+        let closes = |p: &Phrase| p.kind == PhraseKind::Closing && p.words.end == self.words.len();
+        if self.words.len() <= SHORT && self.phrases.iter().any(closes) {
+            self.phrases.insert(0, Phrase { kind: PhraseKind::FollowUp, words: 0..self.words.len() });
+        }
     }
 
     fn matches(&self, at: usize, rest: &[Box<str>]) -> bool {
@@ -267,6 +335,62 @@ impl Text {
                 .iter()
                 .enumerate()
                 .all(|(i, word)| self.folded(at + i) == &**word && !self.words[at + i].gap.has(Gap::STOP))
+    }
+
+    /// Where nouns have capitals, an unknown word without one is an adjective before a noun, else a verb, and a capital
+    /// names only beside another ("Kölner Dom"). Who writes no capital at all says nothing by it.
+    fn capital_nouns(&mut self) {
+        if !self.words.iter().any(|word| word.capital) {
+            return;
+        }
+        let capitals: Vec<bool> = self.words.iter().map(|word| word.capital && word.is_content()).collect();
+        let beside = |at: usize| capitals.get(at).is_some_and(|capital| *capital);
+        for at in (0..self.words.len()).rev() {
+            let word = self.words[at];
+            let nominal = self.words.get(at + 1).is_some_and(|next| {
+                matches!(next.tag, Tag::Noun | Tag::Adjective) && !next.gap.has(Gap::STOP.or(Gap::PAUSE))
+            });
+            let unknown = word.class.is_empty() && !word.opens() && word.tag != Tag::Number;
+            self.words[at].tag = match word.tag {
+                _ if unknown && word.capital => Tag::Noun,
+                Tag::Noun | Tag::Past | Tag::Verb if unknown && nominal => Tag::Adjective,
+                Tag::Noun if unknown => Tag::Verb,
+                tag => tag,
+            };
+            let joined = |at: usize| beside(at) && !self.words[at].gap.has(Gap::STOP.or(Gap::PAUSE));
+            let named = joined(at) && (at > 0 && beside(at - 1)) || joined(at + 1);
+            self.words[at].capital = word.capital && named;
+        }
+    }
+
+    /// A word that is article, demonstrative and relative pronoun in one ("das", "die"): an article before what belongs to
+    /// a noun, a relative pronoun after a comma unless the verb follows, else a demonstrative.
+    fn articles(&mut self) {
+        const NOMINAL: Class = Class::ORDINAL
+            .or(Class::CARDINAL)
+            .or(Class::OTHER)
+            .or(Class::SAME)
+            .or(Class::LAST)
+            .or(Class::EARLIER)
+            .or(Class::NEXT)
+            .or(Class::LATTER)
+            .or(Class::PAIR);
+        for at in 0..self.words.len() {
+            let word = self.words[at];
+            if !(word.class.has(Class::DEFINITE) && word.class.has(Class::FAR)) {
+                continue;
+            }
+            let next = self.words.get(at + 1).filter(|next| !next.gap.has(Gap::STOP.or(Gap::PAUSE)));
+            let nominal = |n: &Word| matches!(n.tag, Tag::Noun | Tag::Adjective | Tag::Number) || n.class.has(NOMINAL);
+            let finite = |n: &Word| n.tag == Tag::Verb || n.class.has(Class::BE.or(Class::AUXILIARY).or(Class::VERBAL));
+            self.words[at].class = if next.is_some_and(nominal) {
+                word.class.without(Class::FAR)
+            } else if word.gap.has(Gap::PAUSE) && next.is_some_and(|next| !finite(next)) {
+                Class::SUBORDINATOR
+            } else {
+                word.class.without(Class::DEFINITE)
+            };
+        }
     }
 
     /// Context rules over the likely tags: after a determiner a verb is a noun, after a subject or "to" a noun may be a verb.
@@ -323,9 +447,51 @@ impl Text {
         self.sentences
     }
 
+    /// How many words there are to a reader: particles and endings written as one with a word are none, and two characters
+    /// that no word of the pack covers are one.
+    pub fn length(&self) -> usize {
+        self.words.len() - self.joined
+    }
+
     /// True when the turn ends as a question.
     pub fn is_question(&self) -> bool {
         self.question
+    }
+
+    /// The word that a sentence opens with, from its first: a conjunction written as one with the next word says little
+    /// ("وكيف" is "how").
+    pub fn opener(&self, at: usize) -> usize {
+        let attached = self.words.get(at + 1).is_some_and(|next| next.gap == Gap::JOINED);
+        at + usize::from(attached && self.words[at].class.has(Class::CONJUNCTION))
+    }
+
+    /// True when the sentence whose first word is `at` opens as a request; in a language whose verb comes last, when it
+    /// ends as one.
+    pub fn requests(&self, at: usize) -> bool {
+        const AFTER: Class = Class::AUXILIARY.or(Class::BE).or(Class::FILLER).or(Class::SECOND);
+        let at = self.opener(at);
+        let Some(first) = self.words.get(at) else { return false };
+        first.class.has(Class::REQUEST)
+            || self.grammar.verb_final
+                && self.words[at..]
+                    .iter()
+                    .take_while(|word| word.sentence == first.sentence)
+                    .filter(|word| !word.class.has(AFTER) || word.class.has(Class::REQUEST))
+                    .last()
+                    .is_some_and(|verb| verb.class.has(Class::REQUEST))
+    }
+
+    /// True when the sentence whose first word is `at` opens with a question word; in a language where they stay in place,
+    /// when it has one.
+    pub fn asks(&self, at: usize) -> bool {
+        let at = self.opener(at);
+        let Some(first) = self.words.get(at) else { return false };
+        first.class.has(Class::WH)
+            || self.grammar.wh_in_place
+                && self.words[at..]
+                    .iter()
+                    .take_while(|word| word.sentence == first.sentence)
+                    .any(|word| word.class.has(Class::WH))
     }
 
     /// Folded form of word `at`.
@@ -351,24 +517,24 @@ impl Text {
     }
 }
 
-/// Classes whose words are nouns, verbs or adjectives too.
-const OPEN: Class = Class::SPEECH
-    .or(Class::ITEM)
-    .or(Class::TOOL)
-    .or(Class::SAID)
-    .or(Class::SAYING)
-    .or(Class::VERBAL)
-    .or(Class::EVALUATIVE)
-    .or(Class::EMPTY_IT)
-    .or(Class::DO)
-    .or(Class::GENERIC)
-    .or(Class::WRITE)
-    .or(Class::DOCUMENT)
-    .or(Class::UNIQUE)
-    .or(Class::HUMAN)
-    .or(Class::OUTPUT_KIND)
-    .or(Class::REQUEST)
-    .or(Class::LABEL);
+/// The likely part of speech of a word with an entry: a word with a closed class is a function word.
+fn likely(entry: Entry) -> Tag {
+    let closed = !entry.class.is_empty() && entry.tag == Tag::Noun && !entry.class.has(Class::OPEN);
+    if closed { Tag::Function } else { entry.tag }
+}
+
+/// True for a text of one character of a kind.
+fn is_lone(text: &str, kind: fn(char) -> bool) -> bool {
+    !text.is_ascii() && text.chars().next().is_some_and(|c| c.len_utf8() == text.len() && kind(c))
+}
+
+fn is_han(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3134F}')
+}
+
+fn is_hiragana(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{3096}')
+}
 
 /// Hash of a stem given as prefix and replacement ending; the same in every text and on every machine.
 fn term((prefix, ending): (&str, &str)) -> u32 {
@@ -380,14 +546,22 @@ fn term((prefix, ending): (&str, &str)) -> u32 {
 }
 
 /// Where in `word` the part ends that folds to `folded`, marks that fold to nothing with it.
-fn place(word: &str, folded: &str) -> Option<usize> {
-    let mut prefix = String::with_capacity(folded.len());
-    let folds = |at: &usize| {
-        prefix.clear();
-        fold_into(&word[..*at], &mut prefix);
-        prefix == folded
-    };
-    word.char_indices().map(|(at, _)| at).chain([word.len()]).skip(1).filter(folds).last()
+fn place(word: &str, folded: &str, pack: &Pack) -> Option<usize> {
+    let mut rest = folded;
+    let mut piece = String::new();
+    let mut end = None;
+    for (at, c) in word.char_indices() {
+        piece.clear();
+        pack.fold_into(&word[at..at + c.len_utf8()], &mut piece);
+        match rest.strip_prefix(&*piece) {
+            Some(left) => rest = left,
+            None => break,
+        }
+        if rest.is_empty() {
+            end = Some(at + c.len_utf8());
+        }
+    }
+    end
 }
 
 fn gap(between: &str, first: bool) -> Gap {
@@ -433,6 +607,55 @@ mod tests {
     }
 
     #[test]
+    fn scripts_without_spaces() {
+        let read = |locale: &str, source: &str| {
+            let mut text = Text::default();
+            text.read(source, &Pack::of(locale));
+            text
+        };
+        let words = |text: &Text| (0..text.words().len()).map(|at| text.folded(at).to_owned()).collect::<Vec<_>>();
+        assert_eq!(words(&read("zh", "这个方案怎么做")), ["这个", "方案", "怎么", "做"]);
+        // The longer word that begins inside "でも" wins.
+        assert_eq!(words(&read("ja", "駅でもう一度")), ["駅", "で", "もう一度"]);
+        // はい inside a clause is no yes.
+        assert!(!read("ja", "期限はいつ").words().iter().any(|word| word.class.has(Class::INTERJECTION)));
+        // Pairs join across texts, whatever stands around them.
+        let (one, other) = (read("und", "鲈鱼"), read("und", "清蒸鲈鱼"));
+        assert_eq!(one.words()[0].term, other.words()[2].term);
+        assert_eq!(one.words()[1].term, one.words()[0].term);
+        assert_ne!(other.words()[0].term, other.words()[2].term);
+        assert_eq!(one.length(), 1);
+        assert!(!read("und", "食べ").words()[1].is_content());
+    }
+
+    #[test]
+    fn questions_without_a_mark() {
+        let asks = |locale: &str, source: &str| {
+            let mut text = Text::default();
+            text.read(source, &Pack::of(locale));
+            text.is_question()
+        };
+        assert!(
+            asks("zh", "这个贵吗")
+                && asks("zh", "这个怎么做")
+                && asks("ja", "できますか。")
+                && asks("ko", "어떻게 하나요")
+        );
+        assert!(!asks("zh", "不管怎么做都行。") && !asks("zh", "我选第二个") && !asks("en", "I know what"));
+    }
+
+    #[test]
+    fn a_closing_particle_makes_a_follow_up() {
+        let follows = |locale: &str, source: &str| {
+            let mut text = Text::default();
+            text.read(source, &Pack::of(locale));
+            text.phrase(PhraseKind::FollowUp).is_some()
+        };
+        assert!(follows("zh", "押金呢？") && follows("ja", "塩ラーメンは？") && follows("ko", "보증금은?"));
+        assert!(!follows("ja", "塩ラーメンはおいしい"));
+    }
+
+    #[test]
     fn terms_join_singular_and_plural_across_texts() {
         let (one, many) = (read("that bug"), read("Bugs everywhere"));
         assert_eq!(one.words()[1].term, many.words()[0].term);
@@ -454,6 +677,20 @@ mod tests {
         assert_eq!(read("show me the way").words()[0].tag, Tag::Verb);
         assert_eq!(read("I need help").words()[1].tag, Tag::Verb);
         assert_eq!(read("the need").words()[1].tag, Tag::Noun);
+    }
+
+    #[test]
+    fn where_nouns_have_capitals_other_words_are_none_and_polite_ones_are_told() {
+        let mut text = Text::default();
+        text.read("Können Sie das alte Sieb entkalken, das sie mir gab? Das klappt.", &Pack::of("de"));
+        let words: Vec<Word> = text.words().to_vec();
+        let class = |at: usize, class: Class| words[at].class.has(class);
+        assert!(class(1, Class::SECOND) && class(7, Class::THEY));
+        assert_eq!([words[3].tag, words[4].tag, words[5].tag], [Tag::Adjective, Tag::Noun, Tag::Verb]);
+        assert!(class(2, Class::DEFINITE) && !class(2, Class::FAR));
+        assert!(class(6, Class::SUBORDINATOR) && !class(6, Class::DEFINITE));
+        assert!(class(10, Class::FAR) && !class(10, Class::DEFINITE));
+        assert!(!words[4].capital);
     }
 
     #[test]
