@@ -12,14 +12,20 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 /** Appends a message: a positive turn id, a negative scratch ordinal, or 0. */
 export declare function append(session: number, role: number, content: string, meta: string | undefined | null, vector: Float32Array | undefined | null, now: number): number
 
-/** Assembles the envelope of a turn; as [`classify`]. */
-export declare function assemble(session: number, content: string, overrides: string | undefined | null, vector: Float32Array | undefined | null, now: number): string
+/** Assembles the envelope of a turn; returns as the classifier does. */
+export declare function assemble(session: number, content: string, overrides: number | string | undefined, vector: Float32Array | undefined | null, now: number): string
 
 /** Options with defaults filled in, JSON. */
 export declare function checkOptions(options: string): string
 
-/** Classifies a turn; the texts of the result, its numbers in the registered buffer. */
-export declare function classify(session: number, content: string, overrides: string | undefined | null, vector: Float32Array | undefined | null, now: number): string
+/**
+ * The function that classifies a turn: it returns the texts of the result, if any; the numbers are in the registered buffer.
+ * In the `spec` profile the turn is not filed in a thread: [`classify_before`] tells the rest.
+ */
+export declare function classifier(): (session: number, content: string, overrides?: number | string | undefined, vector?: Float32Array | undefined) => string | undefined
+
+/** Classifies a turn wholly, as when turn `next` was the next to come; returns as the classifier does. */
+export declare function classifyBefore(session: number, content: string, overrides: number | string | undefined, vector: Float32Array | undefined | null, next: number): string
 
 /** Tokens of a text by the engine's counter. */
 export declare function countTokens(engine: number, content: string): number
@@ -57,6 +63,15 @@ export declare function factsSize(facts: number): number
 /** Hash of the facts' state (R009-6). */
 export declare function factsState(facts: number): string
 
+/**
+ * What of Tier C an envelope left out, as the session was when turn `next` was the next to come: its number of columns, then
+ * the list. `packed` are the turns the envelope has, `free` the tokens it left.
+ */
+export declare function leftOut(session: number, content: string, overrides: number | string | undefined, vector: Float32Array | undefined | null, next: number, packed: Array<number>, summary: boolean, free: number): void
+
+/** Messages appended so far. */
+export declare function messageCount(session: number): number
+
 /** An empty call, to measure the boundary with. */
 export declare function nothing(): void
 
@@ -67,6 +82,9 @@ export declare function nothing(): void
  * Always.
  */
 export declare function panicForTest(): void
+
+/** Keeps call options, JSON, under a number that stands for them until the next ones are kept. */
+export declare function preset(engine: number, options: string): number
 
 /** What a turn asks for with the turns it carries over, JSON `{text, terms}`: asked for only when it is read. */
 export declare function query(session: number, content: string, locale: number, turns: Array<number>): string
@@ -95,11 +113,14 @@ export declare function sessionRestore(engine: number, id: string, namespace: st
 /** The session as bytes: versioned and checksummed. */
 export declare function sessionSnapshot(session: number): Uint8Array
 
-/** Name that a new thread opened by a turn would get. */
-export declare function slugFor(session: number, content: string): string
+/** Name that a new thread opened by a turn would have got when turn `next` was the next to come. */
+export declare function slugFor(session: number, content: string, next: number): string
 
-/** How many messages, given by their identities, the session already has from its beginning. */
-export declare function syncPrefix(session: number, identities: Array<string>): number
+/**
+ * How many messages the session already has from its beginning: the first `same`, and of those after them, given by their
+ * identities, as many as it has.
+ */
+export declare function syncPrefix(session: number, same: number, identities: Array<string>): number
 
 /** System and developer messages, JSON. */
 export declare function systemMessages(session: number): string
@@ -115,6 +136,9 @@ export declare function threadState(session: number, thread: string): string
 
 /** The turns, JSON. */
 export declare function turns(session: number): string
+
+/** Text of a turn; empty when it is not held. */
+export declare function turnText(session: number, id: number): string
 
 /** Replaces parts of a thread's state. */
 export declare function updateThread(session: number, update: string): void

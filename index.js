@@ -773,11 +773,12 @@ if (
   }
 }
 
-const { append, assemble, checkOptions, classify, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, nothing, panicForTest, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, updateThread } = nativeBinding
+const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, leftOut, messageCount, nothing, panicForTest, preset, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, turnText, updateThread } = nativeBinding
 export { append }
 export { assemble }
 export { checkOptions }
-export { classify }
+export { classifier }
+export { classifyBefore }
 export { countTokens }
 export { deleteTurn }
 export { embed }
@@ -790,8 +791,11 @@ export { factsOpen }
 export { factsSearch }
 export { factsSize }
 export { factsState }
+export { leftOut }
+export { messageCount }
 export { nothing }
 export { panicForTest }
+export { preset }
 export { query }
 export { refetch }
 export { register }
@@ -808,5 +812,6 @@ export { tables }
 export { threadSlug }
 export { threadState }
 export { turns }
+export { turnText }
 export { updateThread }
 export const __napiBindingTarget = __napiLoadedBindingTarget

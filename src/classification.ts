@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import type { Columns, Cursor } from "./columns.js";
+import type { Asked, Columns, Cursor } from "./columns.js";
 import { tables } from "./native.js";
 import type {
   Blend,
@@ -33,7 +33,8 @@ const column = {
   references: 18,
   turns: 19,
   assembled: 20,
-  rest: 21,
+  next: 21,
+  rest: 22,
 } as const;
 
 const flag = { ellipsis: 1, contextDependent: 2, documentRequest: 4 } as const;
@@ -46,15 +47,17 @@ interface Rest {
 /** A view on the columns of `classify`: everything is read when it is asked for. */
 export class ClassificationView implements Classification {
   readonly #columns: Columns;
-  readonly #threadId: string;
+  /** The columns that tell the thread too. */
+  #filed: Columns | undefined;
+  readonly #asked: Asked;
   #rest: Rest | undefined;
   #query: Query | undefined;
   #thread: ThreadDecision | undefined;
   #blend: Blend | undefined;
 
-  constructor(columns: Columns, threadId: string) {
+  constructor(columns: Columns, asked: Asked) {
     this.#columns = columns;
-    this.#threadId = threadId;
+    this.#asked = asked;
   }
 
   get intent(): Intent {
@@ -96,11 +99,12 @@ export class ClassificationView implements Classification {
   }
 
   get thread(): ThreadDecision {
-    return (this.#thread ??= {
-      id: this.#threadId,
-      event: tables().events[this.#columns.at(column.event)] as ThreadDecision["event"],
-      similarity: this.#columns.at(column.threadSimilarity),
-    });
+    if (this.#thread === undefined) {
+      const columns = this.#whole();
+      const event = tables().events[columns.at(column.event)] as ThreadDecision["event"];
+      this.#thread = { id: this.threadId(columns, event), event, similarity: columns.at(column.threadSimilarity) };
+    }
+    return this.#thread;
   }
 
   get blend(): Blend {
@@ -116,11 +120,11 @@ export class ClassificationView implements Classification {
   }
 
   get similarity(): number {
-    return this.#columns.at(column.similarity);
+    return this.#whole().at(column.similarity);
   }
 
   get similaritySource(): SimilaritySource {
-    return tables().sources[this.#columns.at(column.source)] as SimilaritySource;
+    return tables().sources[this.#whole().at(column.source)] as SimilaritySource;
   }
 
   get locale(): string {
@@ -159,6 +163,19 @@ export class ClassificationView implements Classification {
     return this.toJSON();
   }
 
+  /** The thread of a turn that was only looked at may not exist. */
+  protected threadId(columns: Columns, event: ThreadDecision["event"]): string {
+    const { names, text } = columns;
+    return event === "new" ? names.newThread(text, nextTurn(this.#columns)) : names.thread(columns.at(column.thread));
+  }
+
+  /** The pseudo-code of the `spec` profile decides most turns without filing them: that is done when it is asked for. */
+  #whole(): Columns {
+    const columns = this.#columns;
+    if (columns.at(column.event) < tables().events.length) return columns;
+    return (this.#filed ??= columns.names.whole(columns.text, this.#asked, nextTurn(columns)));
+  }
+
   #flag(bit: number): boolean {
     return (this.#columns.at(column.flags) & bit) !== 0;
   }
@@ -175,14 +192,17 @@ export class ClassificationView implements Classification {
   }
 }
 
+/** Column that tells where the assembled part begins: how many come before it. */
+export const assembledColumn = column.assembled;
+
+/** The turn that was the next to come. */
+export function nextTurn(columns: Columns): number {
+  return columns.at(column.next);
+}
+
 /** Column at which the assembled part begins; 0 when the turn was only classified. */
 export function assembledAt(columns: Columns): number {
   return columns.at(column.assembled);
-}
-
-/** Ordinal of the thread, and whether the turn opens it. */
-export function threadOf(columns: Columns): { ordinal: number; isNew: boolean } {
-  return { ordinal: columns.at(column.thread), isNew: tables().events[columns.at(column.event)] === "new" };
 }
 
 function readReference(columns: Columns, cursor: Cursor): Reference {

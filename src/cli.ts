@@ -1,16 +1,19 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { TrihorizonError } from "./errors.js";
+import { bench, benchUsage } from "./cli/bench.js";
 import { ExitStatus, UsageError } from "./cli/exit.js";
 import { replay, replayUsage } from "./cli/replay.js";
 
 const usage = `trihorizon: what should the model see for this turn?
 
   trihorizon replay [FILE]   feeds a conversation to the engine turn by turn and shows what it decides
+  trihorizon bench           times the engine on this machine and prints a table to paste
   trihorizon --version
   trihorizon --help
 
-${replayUsage}`;
+${replayUsage}
+${benchUsage}`;
 
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   // The reader has seen enough: `trihorizon replay FILE | head`.
@@ -39,6 +42,8 @@ async function run([command, ...rest]: readonly string[]): Promise<number> {
   switch (command) {
     case "replay":
       return replay(rest, usage);
+    case "bench":
+      return bench(rest, usage);
     case "--version":
     case "-v":
       process.stdout.write(

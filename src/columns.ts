@@ -1,12 +1,34 @@
 /** Reads what a native call left: numbers in columns, texts in one string that the columns point into. */
 import type { ItemKind } from "./types.js";
 
+/** What a turn was classified with, beside its text. */
+export interface Asked {
+  /** Options, JSON. */
+  overrides: string | undefined;
+  vector: Float32Array | undefined;
+}
+
+/** What an envelope holds of Tier C, and the tokens it left. */
+export interface Packed {
+  turns: number[];
+  summary: boolean;
+  free: number;
+}
+
 /** Looks up names that the core gives as ordinals. */
 export interface Names {
   /** Slug of a thread of the session. */
   thread(ordinal: number): string;
   /** Id of a scratch entry of the session. */
   scratch(ordinal: number): string;
+  /** Text of a turn of the session. */
+  turn(id: number): string;
+  /** Slug that a thread opened by a turn would have got when turn `next` was the next to come. */
+  newThread(text: string, next: number): string;
+  /** All that is said of a turn, by the session as it was when turn `next` was the next to come. */
+  whole(text: string, asked: Asked, next: number): Columns;
+  /** What of Tier C an envelope left out, by the session as it was when turn `next` was the next to come. */
+  left(text: string, asked: Asked, next: number, packed: Packed): Columns;
   /** What a turn asks for with the turns it carries over. */
   query(text: string, locale: number, turns: number[]): { text: string; terms: string[] };
 }
@@ -36,6 +58,13 @@ export class Columns {
     return this.blob.slice(offset, offset + this.at(column + 1));
   }
 
+  /** The public id of what the core gives by number, facts by text. */
+  id(kind: ItemKind, number: number, text: string): number | string {
+    if (kind === "turn") return number;
+    if (kind === "scratch") return this.names.scratch(number);
+    return kind === "summary" ? this.names.thread(number) : text;
+  }
+
   /** Reads from a column on. */
   from(column: number): Cursor {
     return new Cursor(this, column);
@@ -44,23 +73,24 @@ export class Columns {
 
 /** Walks the columns in order. */
 export class Cursor {
+  /** The column that is read next. */
+  place: number;
   readonly #columns: Columns;
-  #column: number;
 
-  constructor(columns: Columns, column: number) {
+  constructor(columns: Columns, place: number) {
     this.#columns = columns;
-    this.#column = column;
+    this.place = place;
   }
 
   number(): number {
-    const number = this.#columns.at(this.#column);
-    this.#column += 1;
+    const number = this.#columns.at(this.place);
+    this.place += 1;
     return number;
   }
 
   text(): string {
-    const text = this.#columns.textAt(this.#column);
-    this.#column += 2;
+    const text = this.#columns.textAt(this.place);
+    this.place += 2;
     return text;
   }
 
@@ -79,10 +109,6 @@ export class Cursor {
   /** An id: a number, or for facts a text (id, offset, length). */
   id(kind: ItemKind): number | string {
     const number = this.number();
-    const text = this.text();
-    if (kind === "turn") return number;
-    if (kind === "scratch") return this.#columns.names.scratch(number);
-    if (kind === "summary") return this.#columns.names.thread(number);
-    return text;
+    return this.#columns.id(kind, number, this.text());
   }
 }

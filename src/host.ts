@@ -1,7 +1,19 @@
 import { storeError, TrihorizonError } from "./errors.js";
+import { optionsJson } from "./json.js";
 import { guard, type Native, native, nativeError, release } from "./native.js";
 import type { SplitOptions } from "./options.js";
-import type { Embedder, Info, Store } from "./types.js";
+import { requireObject } from "./require.js";
+import type { AssembleOptions, Embedder, Info, Store } from "./types.js";
+
+/** Characters that the sessions of an engine hold beside the core, to spare crossings. */
+const mostText = 2 ** 24;
+
+interface Preset {
+  number: number;
+  json: string;
+  keys: readonly string[];
+  values: readonly unknown[];
+}
 
 /** A session as its engine sees it. */
 export interface Resident {
@@ -10,6 +22,8 @@ export interface Resident {
   readonly busy: boolean;
   /** Gives up the native session, kept in the store. */
   evict(): void;
+  /** Gives up texts that the core has as well. */
+  forgetTexts(): void;
   /** Resolves when nothing is under way; rejects with the failure of an earlier write. */
   settled(): Promise<void>;
 }
@@ -36,6 +50,10 @@ export class Host {
   readonly #draining = new Map<string, Promise<void>>();
   #counterFailure: unknown;
   #closed = false;
+  /** Characters held, those of sessions that have gone included. */
+  #text = 0;
+  /** Call options that the core keeps under a number. */
+  #preset: Preset = { number: 0, json: "", keys: [], values: [] };
 
   constructor({ json, maxSessions, clock, embedder, counter, store, ownStore }: SplitOptions) {
     this.#clock = clock;
@@ -73,9 +91,63 @@ export class Host {
     }
   }
 
+  /** The call that is made most often, without a closure; as {@link call}. */
+  classify(session: number, text: string, overrides: number | string, vector: Float32Array | undefined): string {
+    this.assertOpen();
+    try {
+      return this.native.classify(session, text, overrides, vector) ?? "";
+    } catch (thrown) {
+      throw nativeError(thrown);
+    }
+  }
+
   /** @throws CLOSED */
   assertOpen(): void {
     if (this.#closed) throw new TrihorizonError("CLOSED", "the engine is closed");
+  }
+
+  /**
+   * Call options as the core takes them: 0 for none, the number of those it was last told to keep, or JSON. Callers give the
+   * same options turn after turn: then they are neither written nor read again.
+   *
+   * @throws INVALID_OPTION
+   */
+  overrides(options: AssembleOptions | undefined): number | string {
+    if (options === undefined) return 0;
+    requireObject("options", options);
+    const { keys, values } = this.#preset;
+    let at = 0;
+    let none = true;
+    for (const key in options) {
+      if (key === "vector" || key === "timestamp") continue;
+      none = false;
+      if (keys[at] !== key || values[at] !== options[key as keyof AssembleOptions]) {
+        at = -1;
+        break;
+      }
+      at += 1;
+    }
+    if (none) return 0;
+    const same = at === keys.length && Object.getPrototypeOf(options) === Object.prototype;
+    return same ? this.#preset.number : this.#keep(options);
+  }
+
+  /** What {@link overrides} gave, as JSON. */
+  overridesJson(overrides: number | string): string | undefined {
+    if (typeof overrides === "string") return overrides;
+    return overrides === 0 ? undefined : this.#preset.json;
+  }
+
+  #keep(options: AssembleOptions): number | string {
+    const { vector: _vector, timestamp: _timestamp, ...rest } = options;
+    const json = optionsJson("options", rest);
+    if (json === "{}") return 0;
+    const keys = Object.keys(rest);
+    const values = Object.values(rest);
+    // An id is given once, and what an object holds may change behind the object.
+    if (keys.includes("id") || values.some((value) => typeof value === "object")) return json;
+    this.#preset = { number: this.call(() => this.native.preset(this.handle, json)), json, keys, values };
+    return this.#preset.number;
   }
 
   /** Milliseconds since the epoch. */
@@ -114,6 +186,14 @@ export class Host {
   dismiss(session: Resident): void {
     this.#live.delete(session.key);
     if (this.#newest === session) this.#newest = null;
+  }
+
+  /** A live session holds so many more characters; when they are too many, all are given up. */
+  keepText(characters: number): void {
+    this.#text += characters;
+    if (this.#text <= mostText) return;
+    this.#text = 0;
+    for (const session of this.#live.values()) session.forgetTexts();
   }
 
   /** Sessions that hold native memory. */

@@ -73,7 +73,8 @@ function callsOf(message: Message): { id: string; name: string; arguments: strin
   });
 }
 
-function isPlain({ tool_calls: calls, tool_call_id: answered }: Message): boolean {
+/** A message of role and content, without calls or their results. */
+export function isPlain({ tool_calls: calls, tool_call_id: answered }: Message): boolean {
   return calls === undefined && answered === undefined;
 }
 

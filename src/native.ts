@@ -18,7 +18,7 @@ import type {
   Tier,
 } from "./types.js";
 
-export type Native = typeof Addon;
+export type Native = typeof Addon & { readonly classify: ReturnType<typeof Addon.classifier> };
 
 /** What the numbers in the columns mean; the core's own lists, so that nothing is repeated here. */
 export interface Tables {
@@ -57,25 +57,30 @@ export function tables(): Tables {
   return (loaded ??= load()).tables;
 }
 
+/** An own copy of the columns of the call that has just returned, or of as many as column `count` says. */
+export function takeColumns(count = 0): ArrayLike<number> {
+  const length = sharedColumns()[count] as number;
+  if (length > 4096) return buffer.slice(0, length);
+  // A plain array is on V8's own heap; a typed one costs several times as much, mostly for its memory outside.
+  // oxlint-disable-next-line unicorn/no-new-array -- the length is known, and the copy half as fast without it
+  const numbers = new Array<number>(length);
+  for (let index = 0; index < length; index += 1) numbers[index] = buffer[index] as number;
+  return numbers;
+}
+
 /**
- * An own copy of the columns of the call that has just returned. A result that did not fit left only its length: a larger
+ * The columns of the call that has just returned, until the next one. A result that did not fit left only its length: a larger
  * buffer is registered and the result fetched again.
  */
-export function takeColumns(): ArrayLike<number> {
-  let length = buffer[0] as number;
+export function sharedColumns(): Float64Array {
+  const length = buffer[0] as number;
   if (length > buffer.length) {
     const addon = native();
     buffer = new Float64Array(2 ** Math.ceil(Math.log2(length)));
     addon.register(buffer);
     addon.refetch();
-    length = buffer[0] as number;
   }
-  // A short plain array is on V8's own heap; a typed one costs four times as much, mostly for its memory outside.
-  if (length > 256) return buffer.slice(0, length);
-  // oxlint-disable-next-line unicorn/no-new-array -- the length is known, and the copy half as fast without it
-  const numbers = new Array<number>(length);
-  for (let index = 0; index < length; index += 1) numbers[index] = buffer[index] as number;
-  return numbers;
+  return buffer;
 }
 
 /** Turns whatever the addon threw into a typed error. */
@@ -124,15 +129,15 @@ function parse(text: string): { message: string; value?: unknown; limit?: unknow
 
 function load(): Loaded {
   const require = createRequire(import.meta.url);
-  let addon: Native;
+  let exports: typeof Addon;
   try {
-    addon = require("../index.js") as Native;
+    exports = require("../index.js") as typeof Addon;
   } catch (cause) {
     throw new TrihorizonError("ADDON", `The native addon of trihorizon could not be loaded. ${advice(cause)}`, {
       cause,
     });
   }
-  const table = JSON.parse(addon.tables()) as Tables;
+  const table = JSON.parse(exports.tables()) as Tables;
   const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
     version: string;
   };
@@ -144,8 +149,8 @@ function load(): Loaded {
     );
   }
   for (const { code, crpCode } of table.codes) crpCodes.set(code, crpCode);
-  addon.register(buffer);
-  return { addon, tables: table };
+  exports.register(buffer);
+  return { addon: { ...exports, classify: exports.classifier() }, tables: table };
 }
 
 /** What to do about a failed load, from all that can be known without the addon. */

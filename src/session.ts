@@ -1,15 +1,16 @@
-import { threadOf, ClassificationView } from "./classification.js";
-import { Columns, type Names } from "./columns.js";
+import { assembledColumn, ClassificationView } from "./classification.js";
+import { type Asked, Columns, type Names, type Packed } from "./columns.js";
 import { vectorLater, vectorNow } from "./embedding.js";
 import { storeError, TrihorizonError } from "./errors.js";
 import type { Host } from "./host.js";
+import { History } from "./history.js";
 import { Journal } from "./journal.js";
 import { optionsJson } from "./json.js";
 import { identityOf, metaOf, roleNumber, textOf } from "./message.js";
-import { guard, release, takeColumns } from "./native.js";
+import { guard, release, sharedColumns, takeColumns } from "./native.js";
 import { requireArray, requireCount, requireObject, requireString } from "./require.js";
 import { appendRecord, assembleRecord, deleteRecord, replay, threadRecord } from "./record.js";
-import { TurnView } from "./turn.js";
+import { readAssembled, TurnView } from "./turn.js";
 import type {
   AppendMessage,
   AppendResult,
@@ -52,6 +53,7 @@ export class Session {
   readonly #host: Host;
   readonly #journal: Journal;
   readonly #names: SessionNames;
+  readonly #history = new History();
   /** The native session; 0 while evicted. */
   #handle = 0;
   #closed: "open" | "closed" | "deleted" = "open";
@@ -115,6 +117,7 @@ export class Session {
       const vector = needsVector(message, text) ? vectorNow(this.#host.embedder, text, message.vector) : undefined;
       return this.#append(message, text, vector);
     });
+    this.#remember(messages);
     return { known, appended };
   }
 
@@ -132,6 +135,7 @@ export class Session {
         await this.#liveLater();
         appended.push(this.#append(message, text, vector));
       }
+      this.#remember(messages);
       return { known, appended };
     });
   }
@@ -244,7 +248,6 @@ export class Session {
     this.#handle = this.#host.call(() => native.sessionRestore(handle, this.id, this.namespace, snapshot));
     release(() => native.sessionClose(old));
     this.#forgetDerived();
-    this.#names.clear();
     if (this.#journal.through) this.#kept(() => this.#journal.saveSnapshot(snapshot));
   }
 
@@ -319,6 +322,12 @@ export class Session {
     this.#drop();
   }
 
+  /** @internal Gives up texts that the core has as well. */
+  forgetTexts(): void {
+    this.#names.forgetTexts();
+    this.#history.forget();
+  }
+
   /** @internal Loads from a synchronous store. */
   load(): void {
     this.#live();
@@ -362,24 +371,24 @@ export class Session {
   #classify(text: string, options: ClassifyOptions | undefined, vector: Float32Array | undefined): Classification {
     const host = this.#host;
     const handle = this.#live();
-    const json = options === undefined ? undefined : callJson(options);
-    const now = host.now(undefined);
-    const blob = host.call(() => host.native.classify(handle, text, json, vector, now));
-    const columns = new Columns(takeColumns(), blob ?? "", text, this.#names);
-    return new ClassificationView(columns, this.#threadId(handle, columns, true));
+    const overrides = host.overrides(options);
+    const texts = host.classify(handle, text, overrides, vector);
+    const columns = new Columns(takeColumns(), texts, text, this.#names);
+    return new ClassificationView(columns, { overrides: host.overridesJson(overrides), vector });
   }
 
   #assemble(text: string, options: AssembleOptions | undefined, vector: Float32Array | undefined): Turn {
     const host = this.#host;
     const handle = this.#live();
-    const json = options === undefined ? undefined : callJson(options);
+    const overrides = host.overrides(options);
     const now = host.now(options?.timestamp);
-    const blob = host.call(() => host.native.assemble(handle, text, json, vector, now));
-    const columns = new Columns(takeColumns(), blob, text, this.#names);
+    const blob = host.call(() => host.native.assemble(handle, text, overrides, vector, now));
+    const assembled = readAssembled(new Columns(sharedColumns(), blob, text, this.#names));
+    const columns = new Columns(takeColumns(assembledColumn), blob, text, this.#names);
     const system = (this.#system ??= this.#systemMessages(handle));
-    const dry = options?.dryRun === true;
-    const turn = new TurnView(columns, this.#threadId(handle, columns, dry), { system, name: options?.name });
-    if (!dry) this.#record(() => assembleRecord(text, json, vector, host.model, now));
+    const json = host.overridesJson(overrides);
+    const turn = new TurnView(columns, { overrides: json, vector }, assembled, { system, name: options?.name });
+    if (options?.dryRun !== true) this.#record(() => assembleRecord(text, json, vector, host.model, now));
     return turn;
   }
 
@@ -389,19 +398,21 @@ export class Session {
     return messages.map(({ role, content, name }) => (name ? { role, content, name } : { role, content }) as Message);
   }
 
-  /** A turn that was only looked at may open a thread that does not exist yet. */
-  #threadId(handle: number, columns: Columns, dry: boolean): string {
-    const { ordinal, isNew } = threadOf(columns);
-    if (!dry || !isNew) return this.#names.thread(ordinal);
-    return this.#host.call(() => this.#host.native.slugFor(handle, columns.text));
-  }
-
   /** How many messages of a resent history are here already. */
   #known(messages: readonly AppendMessage[]): number {
     requireArray("messages", messages);
     const handle = this.#live();
-    const identities = messages.map(identityOf);
-    return this.#host.call(() => this.#host.native.syncPrefix(handle, identities));
+    const same = this.#history.same(messages);
+    if (same === messages.length) return same;
+    const identities = messages.slice(same).map(identityOf);
+    return this.#host.call(() => this.#host.native.syncPrefix(handle, same, identities));
+  }
+
+  /** The history is these messages, unless one of them was there before under its id. */
+  #remember(messages: readonly AppendMessage[]): void {
+    const handle = this.#live();
+    if (this.#host.call(() => this.#host.native.messageCount(handle)) < messages.length) return;
+    this.#host.keepText(this.#history.remember(messages));
   }
 
   #record(data: () => string): void {
@@ -489,12 +500,15 @@ export class Session {
     const handle = this.#handle;
     if (handle === 0) return;
     this.#handle = 0;
+    this.#forgetDerived();
     this.#host.dismiss(this);
     if (!this.#host.closed) release(() => this.#host.native.sessionClose(handle));
   }
 
   #forgetDerived(): void {
     this.#system = null;
+    this.#names.clear();
+    this.#history.forget();
   }
 
   #assertOpen(): void {
@@ -536,6 +550,7 @@ class SessionNames implements Names {
   readonly #live: () => number;
   readonly #threads: (string | undefined)[] = [];
   readonly #scratch: (string | undefined)[] = [];
+  readonly #turns = new Map<number, string>();
 
   constructor(host: Host, live: () => number) {
     this.#host = host;
@@ -557,22 +572,44 @@ class SessionNames implements Names {
     };
   }
 
+  turn(id: number): string {
+    let text = this.#turns.get(id);
+    if (text === undefined) {
+      text = this.#ask((session) => this.#host.native.turnText(session, id));
+      this.#turns.set(id, text);
+      this.#host.keepText(text.length);
+    }
+    return text;
+  }
+
+  newThread(text: string, next: number): string {
+    return this.#ask((session) => this.#host.native.slugFor(session, text, next));
+  }
+
+  whole(text: string, { overrides, vector }: Asked, next: number): Columns {
+    const texts = this.#ask((session) => this.#host.native.classifyBefore(session, text, overrides, vector, next));
+    return new Columns(takeColumns(), texts, text, this);
+  }
+
+  left(text: string, { overrides, vector }: Asked, next: number, { turns, summary, free }: Packed): Columns {
+    this.#ask((session) => this.#host.native.leftOut(session, text, overrides, vector, next, turns, summary, free));
+    return new Columns(takeColumns(), "", text, this);
+  }
+
+  forgetTexts(): void {
+    this.#turns.clear();
+  }
+
   clear(): void {
     this.#threads.length = 0;
     this.#scratch.length = 0;
+    this.#turns.clear();
   }
 
-  #ask(question: (session: number) => string): string {
+  #ask<T>(question: (session: number) => T): T {
     const session = this.#live();
     return this.#host.call(() => question(session));
   }
-}
-
-/** Per-call options as the core reads them. */
-function callJson(options: AssembleOptions): string {
-  requireObject("options", options);
-  const { vector: _vector, timestamp: _timestamp, ...rest } = options;
-  return optionsJson("options", rest);
 }
 
 /** Turns are embedded; system messages and tool output are not. */

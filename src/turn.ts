@@ -1,19 +1,33 @@
 import { inspect } from "node:util";
-import { assembledAt, ClassificationView } from "./classification.js";
-import type { Columns, Cursor } from "./columns.js";
+import { assembledAt, ClassificationView, nextTurn } from "./classification.js";
+import type { Asked, Columns, Cursor } from "./columns.js";
 import { tables } from "./native.js";
 import { receipt } from "./receipt.js";
 import type { Envelope, EnvelopeItem, ItemKind, LeftOut, Message, Mode, Reinvoke, Tier, Turn } from "./types.js";
 
 // Columns of the assembled part, from where it begins.
-const column = { turnId: 0, mode: 1, micros: 2, budget: 3, tokens: 4, spent: 5, flags: 8, rest: 9 } as const;
+const column = { turnId: 0, mode: 1, micros: 2, budget: 3, tokens: 4, spent: 5, flags: 8, free: 9, rest: 10 } as const;
 
 const flag = { estimated: 1 } as const;
-const itemFlag = { pinned: 1, truncated: 2 } as const;
+const itemFlag = { pinned: 1, truncated: 2, assistant: 4, told: 8 } as const;
 
-interface Assembled {
+/** What `assemble` says beside the classification. */
+export interface Assembled {
+  turnId: number | null;
+  mode: Exclude<Mode, "auto">;
+  micros: number;
+  /** Name of the thread. */
+  thread: string;
   headers: Record<string, string>;
-  envelope: Envelope;
+  items: EnvelopeItem[];
+  /** Left out of Tiers P and E. */
+  left: LeftOut[];
+  /** Tokens that were not granted. */
+  free: number;
+  budget: number;
+  tokens: number;
+  spent: Record<Tier, number>;
+  estimated: boolean;
   reinvoke: Reinvoke[];
   subqueries: string[];
 }
@@ -26,17 +40,19 @@ export interface TurnFrame {
   name: string | undefined;
 }
 
-/** A view on the columns of `assemble`: everything is read when it is asked for. */
+/** The answer of `assemble`: a view on the columns of the classification, and what was assembled. */
 export class TurnView extends ClassificationView implements Turn {
   readonly #columns: Columns;
-  readonly #start: number;
+  readonly #asked: Asked;
+  readonly #assembled: Assembled;
   readonly #frame: TurnFrame;
-  #assembled: Assembled | undefined;
+  #envelope: Envelope | undefined;
 
-  constructor(columns: Columns, threadId: string, frame: TurnFrame) {
-    super(columns, threadId);
+  constructor(columns: Columns, asked: Asked, assembled: Assembled, frame: TurnFrame) {
+    super(columns, asked);
     this.#columns = columns;
-    this.#start = assembledAt(columns);
+    this.#asked = asked;
+    this.#assembled = assembled;
     this.#frame = frame;
   }
 
@@ -45,40 +61,40 @@ export class TurnView extends ClassificationView implements Turn {
   }
 
   get turnId(): number | null {
-    return this.#at(column.turnId) || null;
+    return this.#assembled.turnId;
   }
 
   get mode(): Exclude<Mode, "auto"> {
-    return tables().modes[this.#at(column.mode)] as Exclude<Mode, "auto">;
+    return this.#assembled.mode;
   }
 
   get micros(): number {
-    return this.#at(column.micros);
+    return this.#assembled.micros;
   }
 
   get envelope(): Envelope {
-    return this.#read().envelope;
+    return (this.#envelope ??= this.#pack());
   }
 
   get headers(): Record<string, string> {
-    return this.#read().headers;
+    return this.#assembled.headers;
   }
 
   get reinvoke(): Reinvoke[] {
-    return this.#read().reinvoke;
+    return this.#assembled.reinvoke;
   }
 
   get subqueries(): string[] {
-    return this.#read().subqueries;
+    return this.#assembled.subqueries;
   }
 
   get messages(): Message[] {
-    const { name } = this.#frame;
-    return [
-      ...this.#frame.system.map((message) => ({ ...message })),
-      ...this.envelope.items.map(({ role, text }): Message => ({ role, content: text })),
-      { role: "user", content: this.text, ...(name === undefined ? {} : { name }) },
-    ];
+    const { system, name } = this.#frame;
+    const messages: Message[] = [];
+    for (const message of system) messages.push({ ...message });
+    for (const { role, text } of this.#assembled.items) messages.push({ role, content: text });
+    messages.push({ role: "user", content: this.text, ...(name === undefined ? {} : { name }) });
+    return messages;
   }
 
   explain(): string {
@@ -104,59 +120,104 @@ export class TurnView extends ClassificationView implements Turn {
     return this.toJSON();
   }
 
-  #at(offset: number): number {
-    return this.#columns.at(this.#start + offset);
+  protected override threadId(): string {
+    return this.#assembled.thread;
   }
 
-  #read(): Assembled {
-    return (this.#assembled ??= this.#decode());
-  }
-
-  #decode(): Assembled {
-    const cursor = this.#columns.from(this.#start + column.rest);
-    const headers: Record<string, string> = {};
-    cursor.list(() => {
-      const name = tables().headers[cursor.number()] as string;
-      headers[name] = cursor.text();
-    });
-    const items = cursor.list(() => readItem(cursor));
-    for (const [index, item] of items.entries()) item.position = index + 1;
-    const left = cursor.list(() => readLeft(cursor));
-    const { names } = this.#columns;
-    const reinvoke = cursor.list((): Reinvoke => ({
-      scratchId: names.scratch(cursor.number()),
-      tool: cursor.text(),
-      arguments: cursor.text(),
-    }));
-    const subqueries = cursor.list(() => cursor.text());
-    const budget = this.#at(column.budget);
-    const tokens = this.#at(column.tokens);
-    const envelope: Envelope = {
+  #pack(): Envelope {
+    const { items, budget, tokens, spent, estimated } = this.#assembled;
+    const leftOut = (): LeftOut[] => [...this.#turnsLeft(), ...this.#assembled.left];
+    let left: LeftOut[] | undefined;
+    return {
       items,
-      left,
+      get left() {
+        return (left ??= leftOut());
+      },
       budget,
       tokens,
       saturation: budget > 0 ? tokens / budget : 0,
-      spent: { P: this.#at(column.spent), C: this.#at(column.spent + 1), E: this.#at(column.spent + 2) },
-      estimated: (this.#at(column.flags) & flag.estimated) !== 0,
+      spent,
+      estimated,
     };
-    return { headers, envelope, reinvoke, subqueries };
+  }
+
+  /** Most of a long log is left out, and few ask which turns: they are found when they are asked for. */
+  #turnsLeft(): LeftOut[] {
+    const columns = this.#columns;
+    const { items, free } = this.#assembled;
+    const turns = items.filter(({ kind }) => kind === "turn").map(({ id }) => id as number);
+    const summary = items.some(({ kind }) => kind === "summary");
+    const cursor = columns.names.left(columns.text, this.#asked, nextTurn(columns), { turns, summary, free }).from(1);
+    return cursor.list(() => readLeft(cursor));
   }
 }
 
-function readItem(cursor: Cursor): EnvelopeItem {
-  const tier = readTier(cursor);
-  const kind = readKind(cursor);
-  const id = cursor.id(kind);
-  const role = cursor.number() === 0 ? "user" : "assistant";
-  const score = cursor.number();
-  const tokens = cursor.number();
-  const reason = tables().reasons[cursor.number()] as string;
-  const flags = cursor.number();
-  const text = cursor.text();
-  const pinned = (flags & itemFlag.pinned) !== 0;
-  const truncated = (flags & itemFlag.truncated) !== 0;
-  return { tier, kind, id, role, score, tokens, position: 0, reason, pinned, truncated, text };
+/** Reads the assembled part of a result, all of it at once, since the columns are those of the last call only. */
+export function readAssembled(columns: Columns): Assembled {
+  const start = assembledAt(columns);
+  const at = (offset: number): number => columns.at(start + offset);
+  const { headers: headerNames, modes } = tables();
+  const cursor = columns.from(start + column.rest);
+  const { names } = columns;
+  const thread = cursor.text();
+  const headers: Record<string, string> = {};
+  cursor.list(() => {
+    const name = headerNames[cursor.number()] as string;
+    headers[name] = cursor.text();
+  });
+  const items = readItems(columns, cursor);
+  return {
+    turnId: at(column.turnId) || null,
+    mode: modes[at(column.mode)] as Exclude<Mode, "auto">,
+    micros: at(column.micros),
+    thread,
+    headers,
+    items,
+    left: cursor.list(() => readLeft(cursor)),
+    free: at(column.free),
+    budget: at(column.budget),
+    tokens: at(column.tokens),
+    spent: { P: at(column.spent), C: at(column.spent + 1), E: at(column.spent + 2) },
+    estimated: (at(column.flags) & flag.estimated) !== 0,
+    reinvoke: cursor.list((): Reinvoke => ({
+      scratchId: names.scratch(cursor.number()),
+      tool: cursor.text(),
+      arguments: cursor.text(),
+    })),
+    subqueries: cursor.list(() => cursor.text()),
+  };
+}
+
+/** An envelope holds tens of items: their columns are read by hand rather than with the cursor. */
+function readItems(columns: Columns, cursor: Cursor): EnvelopeItem[] {
+  const { tiers, kinds, reasons } = tables();
+  const { numbers, names } = columns;
+  const items: EnvelopeItem[] = [];
+  const count = cursor.number();
+  let at = cursor.place;
+  for (let position = 1; position <= count; position += 1) {
+    // Made small integers: looking up by a double costs several times as much.
+    const flags = (numbers[at] as number) >>> 0;
+    const kind = kinds[flags >> 6] as ItemKind;
+    const number = (numbers[at + 1] as number) >>> 0;
+    const told = (flags & itemFlag.told) !== 0;
+    items.push({
+      tier: tiers[(flags >> 4) & 3] as Tier,
+      kind,
+      id: kind === "turn" ? number : columns.id(kind, number, columns.textAt(at + 5)),
+      role: (flags & itemFlag.assistant) === 0 ? "user" : "assistant",
+      score: numbers[at + 2] as number,
+      tokens: (numbers[at + 3] as number) >>> 0,
+      position,
+      reason: reasons[(numbers[at + 4] as number) >>> 0] as string,
+      pinned: (flags & itemFlag.pinned) !== 0,
+      truncated: (flags & itemFlag.truncated) !== 0,
+      text: told ? columns.textAt(at + 7) : names.turn(number),
+    });
+    at += told ? 9 : 5;
+  }
+  cursor.place = at;
+  return items;
 }
 
 function readLeft(cursor: Cursor): LeftOut {

@@ -167,3 +167,16 @@ describe("lines", () => {
     expect(percentile([], 0.5)).toBe(0);
   });
 });
+
+describe("bench", () => {
+  test("prints a table to paste, or rows for machines", () => {
+    const { status, stdout } = run("bench", "--seconds", "0.02");
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^trihorizon \d/);
+    expect(stdout).toMatch(/\| classify, 200 characters, 8 turns \| [\d.]+ µs \| [\d.]+ µs \| [\d,.]+ \|/);
+    const rows = JSON.parse(run("bench", "--seconds", "0.02", "--json").stdout) as { row: string; p50: number }[];
+    expect(rows.length).toBeGreaterThan(5);
+    for (const { p50 } of rows) expect(p50).toBeGreaterThan(0);
+    expect(run("bench", "--seconds", "none").status).toBe(2);
+  });
+});

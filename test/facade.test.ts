@@ -12,6 +12,7 @@ import {
   fileStore,
   memoryStore,
   type Embedder,
+  type Message,
   type Store,
   type StoredSession,
   type StoreRecord,
@@ -530,6 +531,27 @@ describe("snapshots", () => {
     expect(session.turns()).toEqual(before);
   });
 
+  test("ten thousand sessions come back in another engine", () => {
+    const sessions = 10_000;
+    const options = { clock: () => 0, maxSessions: sessions };
+    const first = createEngine(options);
+    const snapshots = Array.from({ length: sessions }, (_, index) => {
+      const session = first.session(`s${index}`);
+      session.append({ role: "user", content: `How do I configure etcd node ${index}?` });
+      return session.snapshot();
+    });
+    const second = createEngine(options);
+    const held = first.info().bytes;
+    for (const [index, bytes] of snapshots.entries()) second.session(`s${index}`).restore(bytes);
+    expect(second.info().sessions).toBe(sessions);
+    expect(second.info().bytes).toBeLessThanOrEqual(held * 1.05);
+    for (const index of [0, 4_711, sessions - 1]) {
+      expect(state(second.session(`s${index}`))).toEqual(state(first.session(`s${index}`)));
+    }
+    void first.close();
+    void second.close();
+  });
+
   test("another embedding is refused", () => {
     const bytes = etcd(createEngine().session("a")).snapshot();
     const code = failure(() => createEngine({ embedder }).session("a").restore(bytes)).code;
@@ -861,3 +883,66 @@ function filesOf(path: string): string {
     .map((name) => readFileSync(join(path, name), "latin1"))
     .join("\n");
 }
+
+describe("what is worked out when it is asked for", () => {
+  test("a turn classified by the pseudo-code is filed as it would have been then", () => {
+    const engine = createEngine({ profile: "spec", clock: () => 0 });
+    const [asked, moved] = [engine.session("asked"), engine.session("moved")];
+    for (const session of [asked, moved]) etcd(session);
+    const text = "explain that again";
+    const now = asked.classify(text);
+    const later = moved.classify(text);
+    expect(now.intent).toBe(later.intent);
+    const expected = { thread: now.thread, similarity: now.similarity, source: now.similaritySource };
+    for (let turn = 0; turn < 3; turn += 1) moved.assemble(`something else altogether, number ${turn}`);
+    expect({ thread: later.thread, similarity: later.similarity, source: later.similaritySource }).toEqual(expected);
+  });
+
+  test("what an envelope left out is what it left out then", () => {
+    for (const profile of ["default", "spec"] as const) {
+      const options = { profile, budget: 40, clock: () => 0 };
+      const [asked, moved] = [createEngine(options).session("s"), createEngine(options).session("s")];
+      for (const session of [asked, moved]) {
+        for (let turn = 0; turn < 12; turn += 1) {
+          session.append({ role: turn % 2 === 0 ? "user" : "assistant", content: `etcd member number ${turn}` });
+        }
+      }
+      const now = asked.assemble("which etcd member is the newest?");
+      const later = moved.assemble("which etcd member is the newest?");
+      const { left } = now.envelope;
+      expect(left.length).toBeGreaterThan(3);
+      for (let turn = 0; turn < 5; turn += 1) moved.append({ role: "user", content: `more of etcd, ${turn}` });
+      expect(later.envelope.left).toEqual(left);
+      expect(later.envelope.items).toEqual(now.envelope.items);
+    }
+  });
+
+  test("the texts of packed turns are those of the log, whatever happens to the log", () => {
+    const session = createEngine({ ring: 3, clock: () => 0 }).session("s");
+    for (const content of ["etcd one", "etcd two", "etcd \ud800 three"]) session.append({ role: "user", content });
+    const texts = session.turns().map(({ content }) => content);
+    const turn = session.assemble("etcd four");
+    for (let more = 0; more < 3; more += 1) session.append({ role: "user", content: `etcd more ${more}` });
+    const packed = turn.envelope.items.map(({ text }) => text);
+    expect(packed.length).toBeGreaterThan(0);
+    for (const text of packed) expect(texts).toContain(text);
+  });
+
+  test("a resent history that was edited is noticed, at any message and again and again", () => {
+    const session = createEngine({ clock: () => 0 }).session("s");
+    const history: Message[] = Array.from({ length: 20 }, (_, at) => ({
+      role: at % 2 === 0 ? "user" : "assistant",
+      content: `etcd message ${at}`,
+    }));
+    session.sync(history);
+    expect(session.sync(structuredClone(history))).toEqual({ known: 20, appended: [] });
+    for (const at of [0, 7, 19]) {
+      for (const edit of [{ content: "etcd edited" }, { role: "system" as const }, { tool_call_id: "c" }]) {
+        const edited = history.map((message, index) => (index === at ? { ...message, ...edit } : message));
+        expect(failure(() => session.sync(edited)).code).toBe("ID_CONFLICT");
+      }
+    }
+    expect(session.sync([...history, { role: "user", content: "new" }])).toMatchObject({ known: 20 });
+    expect(session.sync(history.slice(0, 5)).known).toBe(5);
+  });
+});

@@ -45,13 +45,7 @@ export interface Raw {
     vector: Float32Array | undefined,
     now: number,
   ): number;
-  classify(
-    session: number,
-    text: string,
-    overrides: string | undefined,
-    vector: Float32Array | undefined,
-    now: number,
-  ): unknown;
+  classify(session: number, text: string, overrides?: number | string, vector?: Float32Array): unknown;
   countTokens(engine: number, text: string): number;
   embed(engine: number, text: string): Float32Array;
 }
@@ -64,8 +58,8 @@ export interface Product {
 /** The package as built in this checkout. */
 export async function loadProduct(): Promise<Product> {
   const facade = (await import(pathToFileURL(join(ROOT, "dist", "index.js")).href)) as Pick<Product, "createEngine">;
-  const raw = createRequire(import.meta.url)(join(ROOT, "index.js")) as Raw;
-  return { createEngine: facade.createEngine, raw };
+  const addon = createRequire(import.meta.url)(join(ROOT, "index.js")) as Raw & { classifier(): Raw["classify"] };
+  return { createEngine: facade.createEngine, raw: { ...addon, classify: addon.classifier() } };
 }
 
 /** An engine whose vectors are always passed in. The log keeps every turn (the `spec` profile's ring would keep 50). */

@@ -28,7 +28,7 @@ export const nearEmpty: Row = {
       {
         empty: () => raw.nothing(),
         facade: rotate(texts, (text) => session.classify(text).intent),
-        raw: rotate(texts, (text) => raw.classify(rawSession, text, undefined, undefined, 0)),
+        raw: rotate(texts, (text) => raw.classify(rawSession, text)),
       },
       effort,
     );
@@ -56,7 +56,7 @@ export const facade: Row = {
     const times = race(
       {
         facade: rotate(queries, ({ text, vector }) => session.classify(text, { vector }).intent),
-        raw: rotate(queries, ({ text, vector }) => raw.classify(rawSession, text, undefined, vector, 0)),
+        raw: rotate(queries, ({ text, vector }) => raw.classify(rawSession, text, 0, vector)),
       },
       effort,
     );

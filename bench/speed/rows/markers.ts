@@ -35,7 +35,7 @@ function compare({ product, lists, effort }: Bench, length: number): Finding {
   const times = race(
     {
       regex: rotate(texts, (text) => regex.classOf(text)),
-      ours: rotate(texts, (text) => raw.classify(handle, text, undefined, undefined, 0)),
+      ours: rotate(texts, (text) => raw.classify(handle, text)),
     },
     effort,
   );

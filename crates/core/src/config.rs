@@ -322,7 +322,7 @@ impl Options {
             profile: call.profile.unwrap_or(self.profile),
             locale: call.locale.as_deref().unwrap_or(&self.locale),
             mode: call.mode.unwrap_or(self.mode),
-            budget: budget(call.budget.unwrap_or(self.budget))?,
+            budget: call.budget.map_or(Ok(self.budget as u32), budget)?,
             half_life: call.half_life.unwrap_or(self.half_life),
             thresholds: Thresholds {
                 join: over.join.unwrap_or(base.join),
@@ -331,10 +331,11 @@ impl Options {
             },
             blend: call.blend.as_ref().or(self.blend.as_ref()),
         };
-        half_life(settings.half_life)?;
-        thresholds(settings.thresholds)?;
+        // The engine's own were checked when they were read.
+        call.half_life.map_or(Ok(()), half_life)?;
+        call.thresholds.map_or(Ok(()), |_| thresholds(settings.thresholds))?;
         call.blend.as_ref().map_or(Ok(()), blend)?;
-        locale(settings.locale)?;
+        call.locale.as_deref().map_or(Ok(()), locale)?;
         Ok(settings)
     }
 
@@ -387,7 +388,12 @@ fn thresholds(value: Thresholds) -> Result<()> {
     ] {
         unit(name, threshold)?;
     }
-    check(value.stay <= value.join, "thresholds.stay", value.stay, format!("at most thresholds.join ({})", value.join))
+    check(
+        value.stay <= value.join,
+        "thresholds.stay",
+        value.stay,
+        format_args!("at most thresholds.join ({})", value.join),
+    )
 }
 
 fn blend(value: &BlendOption) -> Result<()> {
@@ -419,7 +425,7 @@ fn unit(name: &str, value: f32) -> Result<()> {
 }
 
 fn at_least(name: &str, value: usize, least: usize) -> Result<()> {
-    check(value >= least, name, value, format!("at least {least}"))
+    check(value >= least, name, value, format_args!("at least {least}"))
 }
 
 fn check(holds: bool, name: &str, value: impl std::fmt::Display, limit: impl std::fmt::Display) -> Result<()> {

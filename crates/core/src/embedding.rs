@@ -70,17 +70,41 @@ impl EmbeddingSpec {
     /// # Errors
     /// `INVALID_VECTOR` on another length, NaN, infinity or zero norm.
     pub fn unit(&self, vector: &[f32]) -> Result<Vec<f32>> {
-        if vector.len() != self.dimensions {
-            return Err(Error::limit(
-                Code::InvalidVector,
-                format_args!("vector for {}", self.id),
-                format!("{} numbers", vector.len()),
-                self.dimensions,
-            ));
-        }
-        let mut unit = vector.to_vec();
-        similarity::normalise(&mut unit)?;
+        let mut unit = Vec::new();
+        self.unit_into(vector, &mut unit)?;
         Ok(unit)
+    }
+
+    /// As [`EmbeddingSpec::unit`], into a buffer that is used again.
+    ///
+    /// # Errors
+    /// The same; `unit` is of no use then.
+    pub fn unit_into(&self, vector: &[f32], unit: &mut Vec<f32>) -> Result<()> {
+        self.fits(vector)?;
+        unit.clear();
+        unit.extend_from_slice(vector);
+        similarity::normalise(unit)
+    }
+
+    /// Refuses a vector of another dimension or without a direction.
+    ///
+    /// # Errors
+    /// `INVALID_VECTOR`.
+    pub fn check(&self, vector: &[f32]) -> Result<()> {
+        self.fits(vector)?;
+        similarity::check(vector)
+    }
+
+    fn fits(&self, vector: &[f32]) -> Result<()> {
+        if vector.len() == self.dimensions {
+            return Ok(());
+        }
+        Err(Error::limit(
+            Code::InvalidVector,
+            format_args!("vector for {}", self.id),
+            format!("{} numbers", vector.len()),
+            self.dimensions,
+        ))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::blend::{Blend, Tier, shares};
 use crate::references::Reason;
+use crate::select::SpecTurns;
 
 /// What an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,76 +50,103 @@ pub struct Packed {
 /// What was packed and what was not.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packing {
+    /// The candidates given, and those that were taken from the turns.
+    pub candidates: Vec<Candidate>,
     /// Packed items, by tier, then score.
     pub packed: Vec<Packed>,
-    /// Candidates left out, with the reason.
-    pub left: Vec<(usize, Reason)>,
+    /// By candidate: it was packed.
+    pub taken: Vec<bool>,
     /// Tokens spent by tier.
     pub spent: [u32; 3],
+    /// Tokens of the budget that nothing wanted, or that nothing fits in.
+    pub free: u32,
+    /// The share of each tier.
+    pub shares: [u32; 3],
 }
 
-/// Packs candidates into `budget` tokens. Pinned ones come first and may borrow what other tiers do not need; then each
-/// tier fills its share in score order, skipping what does not fit (R003-8); then unused tokens go to tiers that still
-/// have candidates, by nominal weight, until nothing moves (G-5). Never exceeds the budget.
-pub fn pack(candidates: &[Candidate], budget: u32, blend: Blend) -> Packing {
+impl Packing {
+    /// Why a candidate was left out.
+    pub fn why_left(candidate: &Candidate, free: u32, share: u32) -> Reason {
+        if candidate.tokens > free && candidate.tokens <= share { Reason::OverShare } else { Reason::OverBudget }
+    }
+}
+
+/// Packs candidates, and turns that are ranked already, into `budget` tokens. Pinned ones come first and may borrow what
+/// other tiers do not need; then each tier fills its share in score order, skipping what does not fit (R003-8); then unused
+/// tokens go to tiers that still have candidates, by nominal weight, until nothing moves (G-5). Never exceeds the budget.
+pub fn pack(candidates: Vec<Candidate>, turns: Option<SpecTurns<'_>>, budget: u32, blend: Blend) -> Packing {
     let weights = blend.weights();
-    let share = shares(budget, weights);
-    let mut state = State { candidates, taken: vec![false; candidates.len()], packing: Packing::default() };
-    state.pinned(budget, share);
-    let order = ranked(candidates);
+    let shares = shares(budget, weights);
+    let order = ranked(&candidates);
+    let taken = vec![false; candidates.len()];
+    let packing = Packing { candidates, taken, shares, ..Packing::default() };
+    let mut state = State { order, turns, budget, packing };
+    state.pinned();
     for tier in Tier::ALL {
         // A share already overdrawn by pinned items is empty, not negative.
-        let room = share[tier as usize].saturating_sub(state.packing.spent[tier as usize]).min(state.left(budget));
-        state.fill(&order, tier, room);
+        let room = shares[tier as usize].saturating_sub(state.packing.spent[tier as usize]).min(state.left());
+        state.fill(tier, room);
     }
-    while state.redistribute(&order, budget, weights) {}
-    state.finish(budget, share)
+    while state.redistribute(weights) {}
+    let free = state.left();
+    Packing { free, ..state.packing }
 }
 
 /// Candidates by score, then pinned order of arrival: a total order (G-65).
 fn ranked(candidates: &[Candidate]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..candidates.len()).collect();
-    order.sort_by(|a, b| candidates[*b].score.total_cmp(&candidates[*a].score).then(a.cmp(b)));
-    order
+    // Scores are 0 or more: their bits are in their order.
+    let key = |at: usize| u64::from(!candidates[at].score.max(0.0).to_bits()) << 32 | at as u64;
+    let mut order: Vec<u64> = (0..candidates.len()).map(key).collect();
+    order.sort_unstable();
+    order.into_iter().map(|key| key as u32 as usize).collect()
 }
 
 struct State<'a> {
-    candidates: &'a [Candidate],
-    taken: Vec<bool>,
+    order: Vec<usize>,
+    turns: Option<SpecTurns<'a>>,
+    budget: u32,
     packing: Packing,
 }
 
 impl State<'_> {
-    fn left(&self, budget: u32) -> u32 {
-        budget - self.packing.spent.iter().sum::<u32>()
+    fn left(&self) -> u32 {
+        self.budget - self.packing.spent.iter().sum::<u32>()
     }
 
     fn take(&mut self, at: usize, tokens: u32) {
-        let candidate = &self.candidates[at];
-        self.taken[at] = true;
+        let candidate = &self.packing.candidates[at];
+        self.packing.taken[at] = true;
         self.packing.spent[candidate.tier as usize] += tokens;
         self.packing.packed.push(Packed { candidate: at, tokens, cut: tokens < candidate.tokens });
     }
 
     /// Pinned items whole if they fit in their share plus what the other tiers leave, else cut evenly, oldest first.
-    fn pinned(&mut self, budget: u32, share: [u32; 3]) {
+    fn pinned(&mut self) {
         /// Below this a cut item says nothing.
         const LEAST: u32 = 8;
-        let wanted =
-            |tier: Tier| self.candidates.iter().filter(|c| c.tier == tier).map(|c| u64::from(c.tokens)).sum::<u64>();
+        let candidates = &self.packing.candidates;
+        if !candidates.iter().any(|candidate| candidate.pinned) {
+            return;
+        }
+        let share = self.packing.shares;
+        let wanted = |tier: Tier| {
+            let given = candidates.iter().filter(|c| c.tier == tier).map(|c| u64::from(c.tokens)).sum::<u64>();
+            given + self.turns.as_ref().filter(|_| tier == Tier::C).map_or(0, SpecTurns::tokens)
+        };
         let unused = Tier::ALL.map(|tier| u64::from(share[tier as usize]).saturating_sub(wanted(tier)) as u32);
         for tier in Tier::ALL {
             let borrowed: u32 =
                 Tier::ALL.iter().filter(|other| **other != tier).map(|other| unused[*other as usize]).sum();
-            let mut room = (share[tier as usize] + borrowed).min(self.left(budget));
-            let pins: Vec<usize> = (0..self.candidates.len())
-                .filter(|at| self.candidates[*at].pinned && self.candidates[*at].tier == tier)
-                .collect();
+            let mut room = (share[tier as usize] + borrowed).min(self.left());
+            let candidates = &self.packing.candidates;
+            let pins: Vec<usize> =
+                (0..candidates.len()).filter(|at| candidates[*at].pinned && candidates[*at].tier == tier).collect();
             for (n, at) in pins.iter().enumerate() {
-                let remaining: u32 = pins[n..].iter().map(|p| self.candidates[*p].tokens).fold(0, u32::saturating_add);
+                let tokens_of = |at: &usize| self.packing.candidates[*at].tokens;
+                let remaining: u32 = pins[n..].iter().map(tokens_of).fold(0, u32::saturating_add);
                 let fair = if remaining <= room { room } else { room / (pins.len() - n) as u32 };
-                let tokens = self.candidates[*at].tokens.min(fair);
-                if tokens == self.candidates[*at].tokens || tokens >= LEAST {
+                let tokens = tokens_of(at).min(fair);
+                if tokens == tokens_of(at) || tokens >= LEAST {
                     self.take(*at, tokens);
                     room -= tokens;
                 }
@@ -127,31 +155,69 @@ impl State<'_> {
     }
 
     /// Fills `room` tokens with candidates of a tier; true when one was packed.
-    fn fill(&mut self, order: &[usize], tier: Tier, mut room: u32) -> bool {
-        let mut moved = false;
-        for at in order {
-            let candidate = &self.candidates[*at];
-            if candidate.tier == tier && !self.taken[*at] && candidate.tokens <= room {
-                room -= candidate.tokens;
-                self.take(*at, candidate.tokens);
-                moved = true;
+    fn fill(&mut self, tier: Tier, mut room: u32) -> bool {
+        let packed = self.packing.packed.len();
+        if let Some(turns) = &mut self.turns {
+            turns.restart();
+        }
+        for place in 0..self.order.len() {
+            let at = self.order[place];
+            let candidate = &self.packing.candidates[at];
+            if candidate.tier == tier && !self.packing.taken[at] && candidate.tokens <= room {
+                let before = (candidate.score, id_of(candidate));
+                self.fill_with_turns(tier, &mut room, Some(before));
+                let tokens = self.packing.candidates[at].tokens;
+                if tokens <= room {
+                    room -= tokens;
+                    self.take(at, tokens);
+                }
             }
         }
-        moved
+        self.fill_with_turns(tier, &mut room, None);
+        self.packing.packed.len() > packed
+    }
+
+    /// Fills with ranked turns, as far as they come before a score and id.
+    fn fill_with_turns(&mut self, tier: Tier, room: &mut u32, before: Option<(f32, u32)>) {
+        let Some(turns) = self.turns.as_mut().filter(|_| tier == Tier::C) else { return };
+        while *room >= turns.shortest() {
+            let Some(turn) = turns.peek(*room) else { return };
+            if before.is_some_and(|(score, id)| (turn.score, id) < (score, turn.id)) {
+                return;
+            }
+            turns.take(turn.id);
+            *room -= turn.tokens;
+            self.packing.spent[tier as usize] += turn.tokens;
+            self.packing.packed.push(Packed {
+                candidate: self.packing.candidates.len(),
+                tokens: turn.tokens,
+                cut: false,
+            });
+            self.packing.candidates.push(turn);
+            self.packing.taken.push(true);
+        }
     }
 
     /// One round of handing unused tokens to tiers that still have candidates; true when something was packed.
-    fn redistribute(&mut self, order: &[usize], budget: u32, weights: [f64; 3]) -> bool {
-        let left = self.left(budget);
-        let open = |tier: Tier| {
-            (0..self.candidates.len())
-                .any(|at| self.candidates[at].tier == tier && !self.taken[at] && self.candidates[at].tokens <= left)
-        };
-        let hungry = Tier::ALL.map(|tier| if open(tier) { weights[tier as usize] } else { 0.0 });
+    fn redistribute(&mut self, weights: [f64; 3]) -> bool {
+        let left = self.left();
+        let Packing { candidates, taken, .. } = &self.packing;
+        let mut open = [false; 3];
+        for (candidate, taken) in candidates.iter().zip(taken) {
+            open[candidate.tier as usize] |= !taken && candidate.tokens <= left;
+        }
+        if let Some(turns) = &mut self.turns {
+            turns.restart();
+            open[Tier::C as usize] |= left >= turns.shortest() && turns.peek(left).is_some();
+        }
+        if open == [false; 3] {
+            return false;
+        }
+        let hungry = Tier::ALL.map(|tier| if open[tier as usize] { weights[tier as usize] } else { 0.0 });
         let extra = shares(left, hungry);
         let mut moved = false;
         for tier in Tier::ALL {
-            moved |= extra[tier as usize] > 0 && self.fill(order, tier, extra[tier as usize]);
+            moved |= extra[tier as usize] > 0 && self.fill(tier, extra[tier as usize]);
         }
         if !moved {
             // Shares of the rest may each be too small for what would fit alone: the heaviest tier gets it all.
@@ -159,24 +225,15 @@ impl State<'_> {
                 .into_iter()
                 .filter(|tier| hungry[*tier as usize] > 0.0)
                 .max_by(|a, b| hungry[*a as usize].total_cmp(&hungry[*b as usize]));
-            moved = heaviest.is_some_and(|tier| self.fill(order, tier, left));
+            moved = heaviest.is_some_and(|tier| self.fill(tier, left));
         }
         moved
     }
+}
 
-    fn finish(mut self, budget: u32, share: [u32; 3]) -> Packing {
-        let left = self.left(budget);
-        for at in (0..self.candidates.len()).filter(|at| !self.taken[*at]) {
-            let candidate = &self.candidates[at];
-            let reason = if candidate.tokens > left && candidate.tokens <= share[candidate.tier as usize] {
-                Reason::OverShare
-            } else {
-                Reason::OverBudget
-            };
-            self.packing.left.push((at, reason));
-        }
-        self.packing
-    }
+/// What tells candidates of one tier and score apart: the older turn comes first, then what is not a turn.
+fn id_of(candidate: &Candidate) -> u32 {
+    if candidate.kind == ItemKind::Turn { candidate.id } else { u32::MAX }
 }
 
 /// The sandwich over units given by score in [0, 1], best first: best, second, supporting, important, the remaining
@@ -225,17 +282,20 @@ mod tests {
     #[test]
     fn a_small_item_is_packed_past_a_large_one() {
         let packing = pack(
-            &[candidate(Tier::P, 0.9, 400, false), candidate(Tier::P, 0.5, 10, false)],
+            vec![candidate(Tier::P, 0.9, 400, false), candidate(Tier::P, 0.5, 10, false)],
+            None,
             40,
             Blend::of(Intent::Explore),
         );
         assert_eq!(packing.packed.iter().map(|p| p.candidate).collect::<Vec<_>>(), [1]);
-        assert_eq!(packing.left, [(0, Reason::OverBudget)]);
+        assert_eq!(packing.taken, [false, true]);
+        let left = &packing.candidates[0];
+        assert_eq!(Packing::why_left(left, packing.free, packing.shares[0]), Reason::OverBudget);
     }
 
     #[test]
     fn unused_shares_go_where_candidates_are() {
-        let packing = pack(&[candidate(Tier::C, 0.9, 90, false)], 100, Blend::of(Intent::Explore));
+        let packing = pack(vec![candidate(Tier::C, 0.9, 90, false)], None, 100, Blend::of(Intent::Explore));
         assert_eq!(packing.spent, [0, 90, 0]);
     }
 
@@ -246,7 +306,7 @@ mod tests {
             candidate(Tier::C, 1.0, 300, true),
             candidate(Tier::P, 0.9, 20, false),
         ];
-        let packing = pack(&pins, 100, Blend::of(Intent::Clarify));
+        let packing = pack(pins.to_vec(), None, 100, Blend::of(Intent::Clarify));
         let cut: Vec<u32> = packing.packed.iter().filter(|p| p.cut).map(|p| p.tokens).collect();
         assert_eq!(cut.len(), 2);
         assert!(packing.packed.iter().any(|p| p.candidate == 2), "the other tier keeps what it needs");
@@ -254,7 +314,8 @@ mod tests {
 
     #[test]
     fn nothing_to_pack_is_an_empty_envelope() {
-        assert_eq!(pack(&[], 100, Blend::of(Intent::Explore)), Packing::default());
+        let packing = pack(Vec::new(), None, 100, Blend::of(Intent::Explore));
+        assert_eq!((packing.packed, packing.free), (Vec::new(), 100));
     }
 
     fn any_candidate() -> impl Strategy<Value = Candidate> {
@@ -265,19 +326,20 @@ mod tests {
     proptest! {
         #[test]
         fn the_budget_holds_and_every_candidate_is_accounted_for(candidates in prop::collection::vec(any_candidate(), 0..40), budget in 1u32..2000, intent in 0usize..5) {
-            let packing = pack(&candidates, budget, Blend::of(Intent::ALL[intent]));
+            let packing = pack(candidates.clone(), None, budget, Blend::of(Intent::ALL[intent]));
             prop_assert!(packing.spent.iter().sum::<u32>() <= budget);
             prop_assert_eq!(packing.spent.iter().sum::<u32>(), packing.packed.iter().map(|p| p.tokens).sum::<u32>());
-            let mut seen: Vec<usize> = packing.packed.iter().map(|p| p.candidate).chain(packing.left.iter().map(|(at, _)| *at)).collect();
+            prop_assert_eq!(packing.spent.iter().sum::<u32>() + packing.free, budget);
+            let mut seen: Vec<usize> = packing.packed.iter().map(|p| p.candidate).collect();
             seen.sort_unstable();
-            prop_assert_eq!(seen, (0..candidates.len()).collect::<Vec<_>>());
+            prop_assert_eq!(seen, (0..candidates.len()).filter(|at| packing.taken[*at]).collect::<Vec<_>>());
         }
 
         #[test]
         fn no_candidate_that_still_fits_is_left(candidates in prop::collection::vec(any_candidate(), 0..40), budget in 1u32..2000) {
-            let packing = pack(&candidates, budget, Blend::of(Intent::Continue));
-            let free = budget - packing.spent.iter().sum::<u32>();
-            prop_assert!(packing.left.iter().all(|(at, _)| candidates[*at].tokens > free));
+            let packing = pack(candidates, None, budget, Blend::of(Intent::Continue));
+            let left = packing.candidates.iter().zip(&packing.taken).filter(|(_, taken)| !**taken);
+            prop_assert!(left.map(|(candidate, _)| candidate.tokens).all(|tokens| tokens > packing.free));
         }
 
         #[test]

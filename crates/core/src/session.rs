@@ -1,10 +1,11 @@
 //! A session: the log, the threads and the scratch buffer of one conversation, and the flow of a turn through the steps
 //! of SPEC-028.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
@@ -13,7 +14,7 @@ use crate::classify::{self, Classification, Input, Inspection, Query, Similarity
 use crate::config::{CallOptions, EmbedderOption, ModeOption, Options, Profile, Settings};
 use crate::coverage::Coverage;
 use crate::embedding::{Calibration, EmbeddingSpec, StaticEmbedder};
-use crate::envelope::{self, Candidate, ItemKind};
+use crate::envelope::{self, Candidate, ItemKind, Packing};
 use crate::error::{Code, Error, Result};
 use crate::headers::{self, Mode};
 use crate::intent::Novelty;
@@ -21,7 +22,7 @@ use crate::knowledge::{KnowledgeBase, Policy};
 use crate::references::{Context, Reason, Target, turn_targets};
 use crate::render;
 use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility};
-use crate::select::{self, Selection};
+use crate::select::{self, Recency, Selection, SpecTurns};
 use crate::similarity;
 use crate::spec;
 use crate::text::{Pack, PhraseKind, Text, entities, enumerations};
@@ -109,9 +110,27 @@ pub struct Call<'a> {
 #[derive(Debug, Default)]
 pub struct Workspace {
     text: Text,
+    /// `text` is the reading of the turn at hand. The buffers are shared by the engine's sessions: no step may find what
+    /// another turn left.
+    is_read: bool,
     vector: Vec<f32>,
     similarities: Vec<f32>,
     calibrated: Vec<f32>,
+    recency: Recency,
+}
+
+impl Workspace {
+    fn read(&mut self, content: &str, pack: &Pack) {
+        self.text.read(content, pack);
+        self.is_read = true;
+    }
+
+    /// The `spec` profile reads a turn only for what its pseudo-code does not cover.
+    fn ensure_read(&mut self, content: &str, pack: &Pack) {
+        if !self.is_read {
+            self.read(content, pack);
+        }
+    }
 }
 
 /// A system or developer message.
@@ -172,7 +191,7 @@ pub struct Item {
     /// Cut to fit.
     pub truncated: bool,
     /// As rendered.
-    pub text: String,
+    pub text: Arc<str>,
 }
 
 /// A candidate that was not packed.
@@ -194,6 +213,13 @@ pub struct LeftOut {
     pub reason: Reason,
 }
 
+impl LeftOut {
+    fn new(candidate: &Candidate, name: String, reason: Reason) -> Self {
+        let Candidate { tier, kind, id, score, tokens, .. } = *candidate;
+        Self { tier, kind, id, name, score, tokens, reason }
+    }
+}
+
 /// The envelope of a turn with all that led to it.
 #[derive(Clone, Debug)]
 pub struct Assembled {
@@ -205,14 +231,18 @@ pub struct Assembled {
     pub mode: Mode,
     /// Packed items, in rendering order.
     pub items: Vec<Item>,
-    /// What was left out.
+    /// What was left out of Tiers P and E; [`Session::left_out`] tells of Tier C.
     pub left: Vec<LeftOut>,
+    /// Tokens of the budget that were not granted.
+    pub free: u32,
     /// Budget, tokens.
     pub budget: u32,
     /// Tokens spent by tier.
     pub spent: [u32; 3],
     /// The counts are estimates.
     pub estimated: bool,
+    /// Name of its thread.
+    pub thread: String,
     /// Header name index and value.
     pub headers: Vec<(usize, String)>,
     /// Scratch entries to fetch again (G-61).
@@ -300,22 +330,23 @@ impl Session {
             + self.history.capacity() * 8
     }
 
-    /// How many of `messages`, given as hashes from [`message_hash`], are already here (G-71): all of the history, unless
-    /// they are fewer.
+    /// How many messages are already here (G-71): the first `same`, and as many of `messages`, the ones after them given as
+    /// hashes from [`message_hash`]: all of the history, unless they are fewer.
     ///
     /// # Errors
     /// `ID_CONFLICT` when they depart from the history: an edit or a branch, not new messages.
-    pub fn known_prefix(&self, messages: &[u64]) -> Result<usize> {
-        let known = self.history.iter().zip(messages).take_while(|(known, new)| known == new).count();
-        if known < messages.len().min(self.history.len()) {
+    pub fn known_prefix(&self, same: usize, messages: &[u64]) -> Result<usize> {
+        let history = self.history.get(same..).unwrap_or_default();
+        let known = history.iter().zip(messages).take_while(|(known, new)| known == new).count();
+        if known < messages.len().min(history.len()) {
             return Err(Error::limit(
                 Code::IdConflict,
                 "the history departs from the session's",
-                format_args!("message {}", known + 1),
+                format_args!("message {}", same + known + 1),
                 "the messages appended so far, then new ones",
             ));
         }
-        Ok(known)
+        Ok(same + known)
     }
 
     /// Messages appended so far.
@@ -396,7 +427,7 @@ impl Session {
         let pack = pack_for(&call.options.locale, content);
         let unit = self.vector(content, vector, &pack, workspace)?;
         let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
-        workspace.text.read(content, &pack);
+        workspace.read(content, &pack);
         let thread = user
             .map(|(_, thread, _)| thread)
             .or_else(|| self.threads.active(0))
@@ -479,6 +510,69 @@ impl Session {
         self.prepare(content, vector, options, call, workspace).map(|prepared| prepared.classification)
     }
 
+    /// As [`Session::classify`] but for what the `spec` profile's pseudo-code does not need to decide the intent: the turn is
+    /// not filed, and its similarity only measured when no marker decides. True beside it when nothing is left out.
+    ///
+    /// Nothing is allocated in the `spec` profile, references apart.
+    ///
+    /// # Errors
+    /// As [`Session::classify`].
+    pub fn glance(
+        &self,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<(Classification, bool)> {
+        let settings = call.options.settings(options)?;
+        if settings.profile == Profile::Default {
+            return self.classify(content, vector, options, call, workspace).map(|of| (of, true));
+        }
+        refuse_blank(content)?;
+        workspace.is_read = false;
+        let mut source = SimilaritySource::None;
+        let of = self.decide_spec(content, &settings, || {
+            let speaker = self.speaker(options.name.as_deref());
+            let active = self.threads.active(speaker).and_then(|thread| self.threads.get(thread));
+            let turns = active.map_or(&[][..], |thread| &thread.turns);
+            let similarity;
+            (similarity, source) = self.similarity_to(turns, content, vector, workspace)?;
+            Ok(similarity)
+        })?;
+        if of.reason != Reason::SpecSimilarity {
+            self.check_vector(vector)?;
+        }
+        Ok((Classification { source, ..of }, false))
+    }
+
+    /// As [`Session::classify`], against the log as it was when turn `next` was the next to come. Cost: a copy of the session
+    /// when it has moved on since.
+    ///
+    /// # Errors
+    /// As [`Session::classify`].
+    pub fn classify_before(
+        &self,
+        next: u32,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Classification> {
+        self.before_turn(next).classify(content, vector, options, call, workspace)
+    }
+
+    /// The session as it was when turn `next` was the next to come.
+    fn before_turn(&self, next: u32) -> Cow<'_, Self> {
+        if next >= self.log.next_id() {
+            return Cow::Borrowed(self);
+        }
+        let mut before = self.clone();
+        before.rewind(next);
+        Cow::Owned(before)
+    }
+
     /// Classifies a turn, appends it unless this is a dry run, and packs the envelope for it.
     ///
     /// # Errors
@@ -500,13 +594,13 @@ impl Session {
         }
         let prepared = self.prepare(content, vector, options, call, workspace)?;
         let settings = call.options.settings(options)?;
-        let mut assembled = self.pack_envelope(&prepared, &settings, base, call, workspace)?;
+        let mut assembled = self.pack_envelope(content, &prepared, &settings, base, call, workspace)?;
         if !options.dry_run {
             let id = self.admit(content, &prepared, options, options.id.as_deref(), call, workspace)?;
             self.remember(options.id.clone(), hash, Appended::Turn(id));
             assembled.turn = Some(id);
         }
-        let slug = self.thread_slug(&prepared, call.options, workspace);
+        let slug = self.thread_slug(content, &prepared, call.options, workspace);
         let resolved = prepared.classification.references.iter().filter(|r| r.target.is_some()).count();
         assembled.headers = headers::headers(
             assembled.mode,
@@ -515,6 +609,7 @@ impl Session {
             resolved,
             &slug,
         );
+        assembled.thread = slug;
         assembled.micros = started.elapsed().as_secs_f64() * 1e6;
         Ok(assembled)
     }
@@ -531,8 +626,7 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Result<Assembled> {
-        let mut before = self.clone();
-        before.rewind(id);
+        let mut before = self.before_turn(id).into_owned();
         let dry = CallOptions { dry_run: true, ..options.clone() };
         let mut assembled = before.assemble(content, vector, &dry, base, call, workspace)?;
         assembled.turn = Some(id);
@@ -557,12 +651,13 @@ impl Session {
         self.scratch.remove_after(id);
     }
 
-    fn thread_slug(&self, prepared: &Prepared, options: &Options, workspace: &Workspace) -> String {
+    fn thread_slug(&self, content: &str, prepared: &Prepared, options: &Options, workspace: &mut Workspace) -> String {
         let decision = prepared.classification.thread;
-        match self.threads.get(decision.thread) {
-            Some(thread) => thread.slug.clone(),
-            None => self.threads.free_slug(&slug(&workspace.text, options.thread_names)),
+        if let Some(thread) = self.threads.get(decision.thread) {
+            return thread.slug.clone();
         }
+        workspace.ensure_read(content, &prepared.pack);
+        self.threads.free_slug(&slug(&workspace.text, options.thread_names))
     }
 
     fn speaker(&self, name: Option<&str>) -> u16 {
@@ -572,8 +667,7 @@ impl Session {
         }
     }
 
-    /// Reads the turn, compares it and classifies it. `workspace.text` holds the reading and `workspace.vector` the unit
-    /// vector afterwards.
+    /// Reads the turn, compares it and classifies it. `workspace.vector` holds the unit vector afterwards.
     fn prepare(
         &self,
         content: &str,
@@ -582,22 +676,15 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Result<Prepared> {
-        if is_blank(content) {
-            return Err(Error::limit(
-                Code::InvalidMessage,
-                "turn",
-                "no text",
-                "at least one character that is not white space",
-            ));
-        }
+        refuse_blank(content)?;
         let settings = call.options.settings(options)?;
         if settings.profile == Profile::Spec {
             return self.prepare_spec(content, vector, options, &settings, workspace);
         }
         let pack = pack_for(settings.locale, content);
-        workspace.text.read(content, &pack);
+        workspace.read(content, &pack);
         let embedded = self.vector(content, vector, &pack, workspace)?;
-        let source = self.compare(embedded, workspace);
+        let source = self.compare(content, &pack, embedded, workspace);
         let speaker = self.speaker(options.name.as_deref());
         let input = self.input(content, &pack, embedded, source, speaker, workspace);
         let classification = classify::classify(&input, &settings);
@@ -636,9 +723,9 @@ impl Session {
     /// As [`Session::classify`].
     pub fn inspect(&self, content: &str, call: Call<'_>, workspace: &mut Workspace) -> Result<Inspection> {
         let pack = pack_for(&call.options.locale, content);
-        workspace.text.read(content, &pack);
+        workspace.read(content, &pack);
         let embedded = self.vector(content, None, &pack, workspace)?;
-        let source = self.compare(embedded, workspace);
+        let source = self.compare(content, &pack, embedded, workspace);
         let input = self.input(content, &pack, embedded, source, 0, workspace);
         Ok(classify::inspect(&input, call.options.thresholds, call.options.half_life))
     }
@@ -651,9 +738,49 @@ impl Session {
         self.threads.remove(id);
         self.threads.settle(&self.log);
         self.threads.file(id, thread, speaker, slug);
+        if let Some(thread) = self.threads.get_mut(thread) {
+            thread.turns.sort_unstable();
+        }
     }
 
-    /// The pseudo-code's own way: markers first, the similarity asked for only when none decides.
+    /// The pseudo-code's `classify_intent` and `resolve_references`, markers first; `similarity` to the active thread is asked
+    /// for only when none decides. The turn is not filed: `thread` stands for a new one.
+    fn decide_spec(
+        &self,
+        content: &str,
+        settings: &Settings<'_>,
+        similarity: impl FnOnce() -> Result<f32>,
+    ) -> Result<Classification> {
+        let detected = spec::detect(content);
+        let (intent, reason, similarity) = spec::classify_intent(&detected, similarity, settings.thresholds.stay)?;
+        let references = spec::resolve_references(content, &detected, &self.log, &self.scratch);
+        Ok(Classification {
+            intent,
+            confidence: 1.0,
+            reason,
+            ellipsis: false,
+            carries_over: None,
+            needs: Vec::new(),
+            context_dependent: references.iter().any(|r| r.target.is_some()),
+            document_request: false,
+            thread: Decision {
+                thread: self.threads.all().len() as u32,
+                event: ThreadEvent::New,
+                similarity: 0.0,
+                reason: Reason::FirstTurn,
+            },
+            blend: settings.blend(intent),
+            novelty: intent.novelty(),
+            similarity,
+            source: SimilaritySource::None,
+            locale: spec::locale(),
+            query: Query { turns: turn_targets(&references).collect(), terms: Vec::new() },
+            terms: Vec::new(),
+            references,
+        })
+    }
+
+    /// `decide_spec`, and the turn filed by §3.3.
     fn prepare_spec(
         &self,
         content: &str,
@@ -662,60 +789,69 @@ impl Session {
         settings: &Settings<'_>,
         workspace: &mut Workspace,
     ) -> Result<Prepared> {
+        workspace.is_read = false;
         let speaker = self.speaker(options.name.as_deref());
-        let detected = spec::detect(content);
-        // The buffers are shared by the engine's sessions: what a later step finds there must be of this turn.
-        let pack = Pack::of("en");
-        workspace.text.read(content, &pack);
+        let pack = Pack::at(spec::locale());
         let embedded = self.vector(content, vector, &pack, workspace)?;
-        let source = if self.log.is_empty() { SimilaritySource::None } else { self.compare(embedded, workspace) };
+        let source = self.compare(content, &pack, embedded, workspace);
         let raw = if source == SimilaritySource::Embedding { &workspace.similarities } else { &workspace.calibrated };
-        let mut best_of = vec![0.0f32; self.threads.all().len()];
-        for (turn, similarity) in self.log.turns().iter().zip(raw) {
-            let best = &mut best_of[turn.thread as usize];
-            *best = best.max(*similarity);
-        }
+        let best_of = |thread: u32| {
+            let turns = &self.threads.all()[thread as usize].turns;
+            self.log.runs(turns).map(|run| similarity::largest(&raw[run])).fold(0.0, f32::max)
+        };
         let active = self.threads.active(speaker);
-        let similarity = active.map_or(0.0, |thread| best_of[thread as usize]);
-        let (intent, reason, _) = spec::classify_intent(&detected, || similarity, settings.thresholds.stay);
-        let references = spec::resolve_references(content, &detected, &self.log, &self.scratch);
-        let best = self.threads.of(speaker).map(|thread| (best_of[thread as usize], thread)).max_by(|a, b| {
+        let similarity = active.map_or(0.0, best_of);
+        let of = self.decide_spec(content, settings, || Ok(similarity))?;
+        let best = self.threads.of(speaker).map(|thread| (best_of(thread), thread)).max_by(|a, b| {
             a.0.total_cmp(&b.0)
                 .then(self.threads.all()[a.1 as usize].last_active.cmp(&self.threads.all()[b.1 as usize].last_active))
         });
-        let next = self.threads.all().len() as u32;
         let thread = match best {
             Some((similarity, thread)) if similarity > settings.thresholds.join => {
                 let event = if Some(thread) == active { ThreadEvent::Join } else { ThreadEvent::Resume };
                 Decision { thread, event, similarity, reason: Reason::SimilarThread }
             }
-            Some((similarity, _)) => {
-                Decision { thread: next, event: ThreadEvent::New, similarity, reason: Reason::Unlike }
-            }
-            None => Decision { thread: next, event: ThreadEvent::New, similarity: 0.0, reason: Reason::FirstTurn },
+            Some((similarity, _)) => Decision { similarity, reason: Reason::Unlike, ..of.thread },
+            None => of.thread,
         };
-        let turns = turn_targets(&references).collect();
-        let context_dependent = references.iter().any(|r| r.target.is_some());
-        let classification = Classification {
-            intent,
-            confidence: 1.0,
-            reason,
-            ellipsis: false,
-            carries_over: None,
-            needs: Vec::new(),
-            context_dependent,
-            document_request: false,
-            thread,
-            blend: settings.blend(intent),
-            novelty: intent.novelty(),
-            similarity,
-            source,
-            locale: pack.index(),
-            query: Query { turns, terms: Vec::new() },
-            terms: Vec::new(),
-            references,
-        };
-        Ok(Prepared { classification, embedded, pack, speaker })
+        Ok(Prepared { classification: Classification { thread, similarity, source, ..of }, embedded, pack, speaker })
+    }
+
+    /// Largest raw similarity of a text to `turns`, ascending ids; 0 for none.
+    fn similarity_to(
+        &self,
+        turns: &[u32],
+        content: &str,
+        vector: Option<&[f32]>,
+        workspace: &mut Workspace,
+    ) -> Result<(f32, SimilaritySource)> {
+        if self.log.is_empty() {
+            self.check_vector(vector)?;
+            return Ok((0.0, SimilaritySource::None));
+        }
+        let pack = Pack::at(spec::locale());
+        if !self.vector(content, vector, &pack, workspace)? || !self.log.is_embedded() {
+            let source = self.compare(content, &pack, false, workspace);
+            let similarities = self.log.runs(turns).flat_map(|run| &workspace.calibrated[run]);
+            return Ok((similarities.copied().fold(0.0, f32::max), source));
+        }
+        let Workspace { vector, similarities, .. } = workspace;
+        let mut best = 0.0f32;
+        for run in self.log.runs(turns) {
+            similarities.resize(run.len(), 0.0);
+            similarity::dots(vector, self.log.vectors_at(run), similarities);
+            best = best.max(similarity::largest(similarities));
+        }
+        Ok((best, SimilaritySource::Embedding))
+    }
+
+    /// Refuses a vector that the session could not take.
+    fn check_vector(&self, vector: Option<&[f32]>) -> Result<()> {
+        match (&self.embedding, vector) {
+            (_, None) => Ok(()),
+            (Some(spec), Some(vector)) => spec.check(vector),
+            (None, Some(vector)) => Err(lexical_session(vector)),
+        }
     }
 
     /// The unit vector of a text into the workspace: the host's, else the built-in embedder's; false when there is none.
@@ -724,15 +860,10 @@ impl Session {
     fn vector(&self, content: &str, vector: Option<&[f32]>, pack: &Pack, workspace: &mut Workspace) -> Result<bool> {
         match (&self.embedding, vector) {
             (Some(spec), Some(vector)) => {
-                workspace.vector = spec.unit(vector)?;
+                spec.unit_into(vector, &mut workspace.vector)?;
                 Ok(true)
             }
-            (None, Some(vector)) => Err(Error::limit(
-                Code::InvalidVector,
-                "vector",
-                format!("{} numbers", vector.len()),
-                "no vector: the session is lexical",
-            )),
+            (None, Some(vector)) => Err(lexical_session(vector)),
             (Some(spec), None) if spec.id == StaticEmbedder::builtin().spec().id => {
                 let known = pack.locale() == StaticEmbedder::LANGUAGE;
                 Ok(known && StaticEmbedder::builtin().embed(content, &mut workspace.vector).is_some())
@@ -742,13 +873,13 @@ impl Session {
     }
 
     /// Similarity of the turn to every turn of the log, raw and calibrated, into the workspace.
-    fn compare(&self, embedded: bool, workspace: &mut Workspace) -> SimilaritySource {
-        let Workspace { text, vector, similarities, calibrated } = workspace;
-        similarities.clear();
-        calibrated.clear();
+    fn compare(&self, content: &str, pack: &Pack, embedded: bool, workspace: &mut Workspace) -> SimilaritySource {
+        workspace.similarities.clear();
+        workspace.calibrated.clear();
         if self.log.is_empty() {
             return SimilaritySource::None;
         }
+        let Workspace { vector, similarities, calibrated, .. } = &mut *workspace;
         if embedded && self.log.is_embedded() {
             similarities.resize(self.log.len(), 0.0);
             similarity::dots(vector, self.log.vectors(), similarities);
@@ -757,6 +888,8 @@ impl Session {
             calibrated.extend(similarities.iter().map(|cosine| calibration.apply(*cosine)));
             return SimilaritySource::Embedding;
         }
+        workspace.ensure_read(content, pack);
+        let Workspace { text, similarities, calibrated, .. } = workspace;
         let terms = content_terms(text, classify::READ_TERMS);
         similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, &turn.terms)));
         calibrated.extend(similarities.iter().map(|s| lexical_scale(*s)));
@@ -779,6 +912,7 @@ impl Session {
         workspace: &mut Workspace,
     ) -> Result<u32> {
         let tokens = call.counter.count(content)?;
+        workspace.ensure_read(content, &prepared.pack);
         let of = &prepared.classification;
         if let Some(speaker) = options.name.as_deref().filter(|_| usize::from(prepared.speaker) == self.speakers.len())
         {
@@ -818,6 +952,7 @@ impl Session {
 
     fn pack_envelope(
         &self,
+        content: &str,
         prepared: &Prepared,
         settings: &Settings<'_>,
         base: Option<&mut KnowledgeBase>,
@@ -828,27 +963,31 @@ impl Session {
         let mode = mode(settings.mode, of, &self.log);
         let overhead = call.options.message_overhead;
         let mut candidates = self.conversation(prepared, settings, overhead, call)?;
-        let (knowledge, base) = self.knowledge(prepared, settings, mode, base, call, workspace)?;
+        let (knowledge, base) = self.knowledge(content, prepared, settings, mode, base, call, workspace)?;
         candidates.extend(knowledge);
         let mut reinvoke = Vec::new();
         let mut excluded = Vec::new();
         let tools = self.tools(of, settings, call, overhead, &mut reinvoke, &mut excluded)?;
-        let tool_texts: FxHashMap<u32, String> =
-            tools.iter().map(|(candidate, text)| (candidate.id, text.clone())).collect();
-        candidates.extend(tools.into_iter().map(|(candidate, _)| candidate));
-        let packing = envelope::pack(&candidates, settings.budget, of.blend);
-
-        let mut items = Vec::with_capacity(packing.packed.len());
-        let mut spent = [0; 3];
-        for packed in &packing.packed {
-            let candidate = &candidates[packed.candidate];
-            let Some(item) = self.render(candidate, packed, base.as_deref(), &tool_texts, overhead, call)? else {
-                continue;
-            };
-            spent[candidate.tier as usize] += item.tokens;
-            items.push(item);
+        let mut tool_texts = FxHashMap::default();
+        for (candidate, text) in tools {
+            tool_texts.insert(candidate.id, text);
+            candidates.push(candidate);
         }
-        let items = if settings.profile == Profile::Spec { order_literal(items, of) } else { order(items, of) };
+        let turns = self.spec_turns(of, settings, overhead, &mut workspace.recency);
+        let packing = envelope::pack(candidates, turns, settings.budget, of.blend);
+
+        let packed: Vec<&Candidate> = packing.packed.iter().map(|p| &packing.candidates[p.candidate]).collect();
+        let order = if settings.profile == Profile::Spec { order_literal(&packed, of) } else { order(&packed, of) };
+        let mut items = Vec::with_capacity(order.len());
+        let mut spent = [0; 3];
+        for at in order {
+            let rendered =
+                self.render(packed[at], &packing.packed[at], base.as_deref(), &tool_texts, overhead, call)?;
+            if let Some(item) = rendered {
+                spent[item.tier as usize] += item.tokens;
+                items.push(item);
+            }
+        }
         let name = |candidate: &Candidate| {
             base.as_deref()
                 .filter(|_| candidate.kind == ItemKind::Fact)
@@ -856,21 +995,9 @@ impl Session {
                 .map(|f| f.id.clone())
                 .unwrap_or_default()
         };
-        let mut left: Vec<LeftOut> = packing
-            .left
-            .iter()
-            .map(|(at, reason)| {
-                let c = &candidates[*at];
-                LeftOut {
-                    tier: c.tier,
-                    kind: c.kind,
-                    id: c.id,
-                    name: name(c),
-                    score: c.score,
-                    tokens: c.tokens,
-                    reason: *reason,
-                }
-            })
+        let left = packing.candidates.iter().zip(&packing.taken).filter(|(c, taken)| c.tier != Tier::C && !**taken);
+        let mut left: Vec<LeftOut> = left
+            .map(|(c, _)| LeftOut::new(c, name(c), Packing::why_left(c, packing.free, packing.shares[c.tier as usize])))
             .collect();
         left.extend(excluded);
         let subqueries = if mode == Mode::Conversation { Vec::new() } else { self.subqueries(of) };
@@ -880,9 +1007,11 @@ impl Session {
             mode,
             items,
             left,
+            free: packing.free,
             budget: settings.budget,
             spent,
             estimated: call.counter.estimated(),
+            thread: String::new(),
             headers: Vec::new(),
             reinvoke,
             subqueries,
@@ -890,7 +1019,58 @@ impl Session {
         })
     }
 
-    /// Tier C: turns, and the Active Thread Summary when the thread has a state worth telling (R028-10, R028-12).
+    /// The candidates of Tier C that an envelope left out, by the session as it was when turn `next` was the next to come:
+    /// worked out when somebody asks, since few do. `packed` are its turns and whether it has the summary, `free` what it
+    /// left of the budget. Cost: as [`Session::assemble`], and a copy of the session when it has moved on since.
+    ///
+    /// # Errors
+    /// As [`Session::assemble`].
+    #[expect(clippy::too_many_arguments, reason = "those of assemble, and what it left")]
+    pub fn left_out(
+        &self,
+        next: u32,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        (packed, summary): (&[u32], bool),
+        free: u32,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Vec<LeftOut>> {
+        let before = self.before_turn(next);
+        let settings = call.options.settings(options)?;
+        let prepared = before.prepare(content, vector, options, call, workspace)?;
+        let overhead = call.options.message_overhead;
+        let mut candidates = before.conversation(&prepared, &settings, overhead, call)?;
+        if let Some(turns) = before.spec_turns(&prepared.classification, &settings, overhead, &mut workspace.recency) {
+            candidates.extend(turns);
+        }
+        candidates.sort_by_key(|c| (c.kind == ItemKind::Summary, c.id));
+        let share = crate::blend::shares(settings.budget, prepared.classification.blend.weights())[Tier::C as usize];
+        let packed: FxHashSet<u32> = packed.iter().copied().collect();
+        let left = candidates.iter().filter(|c| match c.kind {
+            ItemKind::Summary => !summary,
+            _ => !packed.contains(&c.id),
+        });
+        Ok(left.map(|c| LeftOut::new(c, String::new(), Packing::why_left(c, free, share))).collect())
+    }
+
+    /// The turns of the `spec` profile that were not referred to, ranked.
+    fn spec_turns<'a>(
+        &'a self,
+        of: &Classification,
+        settings: &Settings<'_>,
+        overhead: u32,
+        recency: &'a mut Recency,
+    ) -> Option<SpecTurns<'a>> {
+        (settings.profile == Profile::Spec).then(|| {
+            let thread = self.threads.get(of.thread.thread).map_or(&[][..], |thread| &thread.turns);
+            SpecTurns::new(&self.log, thread, &of.query.turns, overhead, settings.half_life, recency)
+        })
+    }
+
+    /// Tier C: turns, and the Active Thread Summary when the thread has a state worth telling (R028-10, R028-12). Of the `spec`
+    /// profile only the turns that were referred to: `spec_turns` has the others.
     fn conversation(
         &self,
         prepared: &Prepared,
@@ -899,20 +1079,21 @@ impl Session {
         call: Call<'_>,
     ) -> Result<Vec<Candidate>> {
         let of = &prepared.classification;
-        let selection = Selection { log: &self.log, half_life: settings.half_life, overhead };
         let mut candidates = if settings.profile == Profile::Spec {
-            select::spec_turns(&selection, &of.query.turns, of.thread.thread)
+            select::spec_pinned(&self.log, &of.query.turns, overhead)
         } else {
-            select::turns(&selection, of)
+            select::turns(&Selection { log: &self.log, overhead }, of)
         };
         let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::C as usize];
-        let thread_tokens: u32 = candidates
-            .iter()
-            .filter(|c| self.log.get(c.id).is_some_and(|t| t.thread == of.thread.thread))
-            .map(|c| c.tokens)
-            .fold(0, u32::saturating_add);
-        let told = of.thread.event == ThreadEvent::Resume || thread_tokens > share;
-        if let Some(thread) = self.threads.get(of.thread.thread).filter(|_| told) {
+        let Some(thread) = self.threads.get(of.thread.thread).filter(|thread| thread.state != ThreadState::default())
+        else {
+            return Ok(candidates);
+        };
+        let thread_tokens = || {
+            let turns = thread.turns.iter().filter_map(|id| self.log.get(*id));
+            turns.map(|turn| turn.tokens.saturating_add(overhead)).fold(0, u32::saturating_add)
+        };
+        if of.thread.event == ThreadEvent::Resume || thread_tokens() > share {
             let text = Self::summary_text(thread, call.options.summary_tokens, call)?;
             if let Some(text) = text {
                 let tokens = call.counter.count(&text)? + overhead;
@@ -945,18 +1126,21 @@ impl Session {
     }
 
     /// Tier P: facts by CDR under the turn's novelty policy (R024, G-7, G-8).
+    #[expect(clippy::too_many_arguments, reason = "those of a call and what was prepared for it")]
     fn knowledge<'b>(
         &self,
+        content: &str,
         prepared: &Prepared,
         settings: &Settings<'_>,
         mode: Mode,
         base: Option<&'b mut KnowledgeBase>,
         call: Call<'_>,
-        workspace: &Workspace,
+        workspace: &mut Workspace,
     ) -> Result<(Vec<Candidate>, Option<&'b mut KnowledgeBase>)> {
         const MOST: usize = 50;
         let of = &prepared.classification;
         let Some(base) = base.filter(|base| !base.is_empty()) else { return Ok((Vec::new(), None)) };
+        workspace.ensure_read(content, &prepared.pack);
         let identity = Calibration::default();
         let calibration = self
             .embedding
@@ -1124,27 +1308,29 @@ impl Session {
     ) -> Result<Option<Item>> {
         let mut name = String::new();
         let mut assistant = false;
-        let text = match candidate.kind {
+        let text: Arc<str> = match candidate.kind {
             ItemKind::Turn => {
                 let Some(turn) = self.log.get(candidate.id) else { return Ok(None) };
                 assistant = turn.role == Role::Assistant;
-                turn.text.clone()
+                Arc::clone(&turn.text)
             }
             ItemKind::Fact => {
                 let Some(fact) = base.and_then(|base| base.get(candidate.id as usize)) else { return Ok(None) };
                 name.clone_from(&fact.id);
-                render::fact(&fact.id, &fact.source, &fact.text)
+                render::fact(&fact.id, &fact.source, &fact.text).into()
             }
-            ItemKind::Scratch => tools.get(&candidate.id).cloned().unwrap_or_default(),
+            ItemKind::Scratch => tools.get(&candidate.id).map(String::as_str).unwrap_or_default().into(),
             ItemKind::Summary => match self.threads.get(candidate.id) {
-                Some(thread) => Self::summary_text(thread, call.options.summary_tokens, call)?.unwrap_or_default(),
+                Some(thread) => {
+                    Self::summary_text(thread, call.options.summary_tokens, call)?.unwrap_or_default().into()
+                }
                 None => return Ok(None),
             },
         };
         let (text, tokens) = if packed.cut {
             let text = render::cut(&text, packed.tokens.saturating_sub(overhead), call.counter)?;
             let tokens = call.counter.count(&text)?.saturating_add(overhead);
-            (text, tokens)
+            (text.into(), tokens)
         } else {
             (text, candidate.tokens)
         };
@@ -1176,7 +1362,7 @@ impl Session {
             .filter_map(|id| self.log.get(*id))
             .filter(|turn| turn.role == Role::User)
             .take(MOST)
-            .map(|turn| turn.text.clone())
+            .map(|turn| turn.text.to_string())
             .collect()
     }
 
@@ -1280,11 +1466,11 @@ impl Session {
         self.threads.get(thread).map(|thread| thread.slug.as_str())
     }
 
-    /// The name a new thread opened by `content` would get.
-    pub fn slug_for(&self, content: &str, options: &Options) -> String {
+    /// The name a new thread opened by `content` would have got when turn `next` was the next to come.
+    pub fn slug_for(&self, content: &str, next: u32, options: &Options) -> String {
         let mut text = Text::default();
         text.read(content, &pack_for(&options.locale, content));
-        self.threads.free_slug(&slug(&text, options.thread_names))
+        self.before_turn(next).threads.free_slug(&slug(&text, options.thread_names))
     }
 }
 
@@ -1310,6 +1496,15 @@ pub fn identity_hash(identity: &str) -> u64 {
     xxh3_64(identity.as_bytes())
 }
 
+fn lexical_session(vector: &[f32]) -> Error {
+    Error::limit(
+        Code::InvalidVector,
+        "vector",
+        format!("{} numbers", vector.len()),
+        "no vector: the session is lexical",
+    )
+}
+
 /// What `prepare` found.
 struct Prepared {
     classification: Classification,
@@ -1328,6 +1523,15 @@ fn said(turn: &Turn) -> &str {
     if turn.role == Role::Assistant { &turn.text } else { "" }
 }
 
+/// G-20.
+fn refuse_blank(content: &str) -> Result<()> {
+    if is_blank(content) {
+        let wanted = "at least one character that is not white space";
+        return Err(Error::limit(Code::InvalidMessage, "turn", "no text", wanted));
+    }
+    Ok(())
+}
+
 fn is_blank(content: &str) -> bool {
     content.chars().all(|c| c.is_whitespace() || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}'))
 }
@@ -1337,7 +1541,7 @@ fn read_turn(role: Role, content: &str, text: &Text, named: Option<Vec<String>>,
         id: 0,
         role,
         speaker: 0,
-        text: content.to_owned(),
+        text: content.into(),
         tokens: 0,
         at: 0,
         thread: 0,
@@ -1380,37 +1584,38 @@ fn mode(option: ModeOption, of: &Classification, log: &TurnLog) -> Mode {
     }
 }
 
-/// Units in sandwich order (G-44): the summary, the turns as one chronological block, each fact, each tool result.
-fn order(items: Vec<Item>, of: &Classification) -> Vec<Item> {
-    let weights = of.blend.weights();
-    let heaviest = weights.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-    let mut block: Vec<Item> = Vec::new();
-    let mut units: Vec<(f32, Vec<Item>)> = Vec::new();
-    for item in items {
-        let weight = (weights[item.tier as usize] / heaviest) as f32;
-        if item.kind == ItemKind::Turn {
-            block.push(item);
-        } else {
-            units.push((item.score * weight, vec![item]));
+/// Units in sandwich order (G-44): the summary, the turns as one chronological block, each fact, each tool result. Positions
+/// among those packed.
+fn order(packed: &[&Candidate], of: &Classification) -> Vec<usize> {
+    let weight = tier_weights(of);
+    let is_turn = |at: &usize| packed[*at].kind == ItemKind::Turn;
+    let (mut block, others): (Vec<usize>, Vec<usize>) = (0..packed.len()).partition(is_turn);
+    block.sort_unstable_by_key(|at| packed[*at].id);
+    let best = block.iter().map(|at| packed[*at].score).fold(0.0, f32::max) * weight[Tier::C as usize];
+    let mut scores: Vec<f32> = Vec::with_capacity(others.len() + 1);
+    scores.extend((!block.is_empty()).then_some(best));
+    scores.extend(others.iter().map(|at| packed[*at].score * weight[packed[*at].tier as usize]));
+    let blocks = usize::from(!block.is_empty());
+    let mut order = Vec::with_capacity(packed.len());
+    for unit in envelope::sandwich(&scores) {
+        match unit.checked_sub(blocks) {
+            Some(other) => order.push(others[other]),
+            None => order.append(&mut block),
         }
     }
-    if !block.is_empty() {
-        let score =
-            block.iter().map(|item| item.score).fold(0.0, f32::max) * (weights[Tier::C as usize] / heaviest) as f32;
-        block.sort_by_key(|item| item.id);
-        units.insert(0, (score, block));
-    }
-    let scores: Vec<f32> = units.iter().map(|(score, _)| *score).collect();
-    let mut units: Vec<Option<Vec<Item>>> = units.into_iter().map(|(_, items)| Some(items)).collect();
-    envelope::sandwich(&scores).into_iter().filter_map(|at| units[at].take()).flatten().collect()
+    order
 }
 
-/// Single items in SPEC-003's literal sandwich.
-fn order_literal(items: Vec<Item>, of: &Classification) -> Vec<Item> {
+/// Single items in SPEC-003's literal sandwich; as [`order`].
+fn order_literal(packed: &[&Candidate], of: &Classification) -> Vec<usize> {
+    let weight = tier_weights(of);
+    let scores: Vec<f32> = packed.iter().map(|item| item.score * weight[item.tier as usize]).collect();
+    envelope::sandwich_literal(&scores)
+}
+
+/// Weights of the tiers, of the heaviest.
+fn tier_weights(of: &Classification) -> [f32; 3] {
     let weights = of.blend.weights();
     let heaviest = weights.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-    let scores: Vec<f32> =
-        items.iter().map(|item| item.score * (weights[item.tier as usize] / heaviest) as f32).collect();
-    let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
-    envelope::sandwich_literal(&scores).into_iter().filter_map(|at| items[at].take()).collect()
+    weights.map(|weight| (weight / heaviest) as f32)
 }

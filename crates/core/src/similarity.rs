@@ -49,26 +49,78 @@ pub fn dots(query: &[f32], rows: &[f32], out: &mut [f32]) {
 /// Scales `v` to length 1.
 ///
 /// # Errors
-/// `INVALID_VECTOR` when an element is NaN or infinite, or when the length is zero; `v` is unchanged then (G-56).
+/// As [`check`]; `v` is unchanged then (G-56).
 pub fn normalise(v: &mut [f32]) -> Result<()> {
-    if let Some(at) = v.iter().position(|x| !x.is_finite()) {
+    check(v)?;
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            // In f64, so that neither a tiny nor a huge vector under- or overflows.
+            let mut squares = [0.0f64; 8];
+            let (groups, tail) = v.as_chunks::<8>();
+            for group in groups {
+                for (sum, x) in squares.iter_mut().zip(group) {
+                    *sum += f64::from(*x) * f64::from(*x);
+                }
+            }
+            for (sum, x) in squares.iter_mut().zip(tail) {
+                *sum += f64::from(*x) * f64::from(*x);
+            }
+            let scale = 1.0 / squares.iter().sum::<f64>().sqrt();
+            for x in &mut *v {
+                *x = (f64::from(*x) * scale) as f32;
+            }
+        },
+    );
+    Ok(())
+}
+
+/// Refuses a vector that has no direction.
+///
+/// # Errors
+/// `INVALID_VECTOR` when an element is NaN or infinite, or when the length is zero (G-56).
+pub fn check(v: &[f32]) -> Result<()> {
+    const EXPONENT: u32 = 0x7F80_0000;
+    // Without a branch for each element the loop is vectorised.
+    let (bad, any) = Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            v.iter().map(|x| x.to_bits()).fold((0, 0), |(bad, any), bits| {
+                (bad | u32::from(bits & EXPONENT == EXPONENT), any | (bits & !(1 << 31)))
+            })
+        },
+    );
+    if bad != 0 {
+        let at = v.iter().position(|x| !x.is_finite()).unwrap_or_default();
         let message = format!("vector element {at} is not finite");
         return Err(Error::limit(Code::InvalidVector, message, v[at], "a finite number"));
     }
-    // In f64, so that neither a tiny nor a huge vector under- or overflows.
-    let norm = v.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
-    if norm == 0.0 {
+    if any == 0 {
         return Err(Error::limit(Code::InvalidVector, "vector has no direction", "length 0", "a length above 0"));
-    }
-    for x in v {
-        *x = (f64::from(*x) / norm) as f32;
     }
     Ok(())
 }
 
+/// The largest of `values`, which are numbers; negative infinity for none.
+pub fn largest(values: &[f32]) -> f32 {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let mut best = [f32::NEG_INFINITY; LANES];
+            let (groups, tail) = values.as_chunks::<LANES>();
+            for group in groups {
+                for (best, value) in best.iter_mut().zip(group) {
+                    *best = if *value > *best { *value } else { *best };
+                }
+            }
+            best.iter().chain(tail).copied().fold(f32::NEG_INFINITY, f32::max)
+        },
+    )
+}
+
 /// Vectors of one dimension, contiguous, the first on a cache line.
 ///
-/// A row is addressed by its position. Memory: four bytes an element; growth doubles it.
+/// A row is addressed by its position. Memory: four bytes an element, and an eighth more for growth.
 #[derive(Debug)]
 pub struct Rows {
     /// Room for more elements than are in use, all of them initialised.
@@ -165,7 +217,8 @@ impl Rows {
 
     fn reserve(&mut self, more: usize) {
         if self.start + self.used + more > self.buffer.len() {
-            *self = Self::with_room(self.dim, self.as_slice(), (self.used + more).max(2 * self.used));
+            // By an eighth: a session's vectors are most of what it weighs, and a copy costs a fraction of what they cost to make.
+            *self = Self::with_room(self.dim, self.as_slice(), self.used + more.max(self.used / 8));
         }
     }
 

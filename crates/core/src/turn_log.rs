@@ -1,9 +1,13 @@
 //! The turn log: Tier C's store (SPEC-028 §3).
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::postings::Postings;
+use crate::similarity::Rows;
 use crate::text::{Enumeration, Text};
 
 /// Who spoke.
@@ -24,8 +28,9 @@ pub struct Turn {
     pub role: Role,
     /// Index of the speaker's name in the session; 0 for no name.
     pub speaker: u16,
-    /// What was said, unchanged but for lone surrogates, which became U+FFFD.
-    pub text: String,
+    /// What was said, unchanged but for lone surrogates, which became U+FFFD. Shared with the envelopes it is in.
+    #[serde(with = "shared")]
+    pub text: Arc<str>,
     /// Tokens of `text`, counted once.
     pub tokens: u32,
     /// Milliseconds since the epoch.
@@ -54,12 +59,37 @@ pub struct Turn {
     pub embedded: bool,
 }
 
+/// What packing asks of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// [`Turn::id`]
+    pub id: u32,
+    /// [`Turn::tokens`]
+    pub tokens: u32,
+}
+
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(text)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(deserializer).map(Arc::from)
+    }
+}
+
 /// The turns of one session with their vectors, contiguous and in order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TurnLog {
     turns: Vec<Turn>,
-    vectors: Vec<f32>,
-    dimensions: usize,
+    /// What packing asks of every turn, close together.
+    marks: Vec<Mark>,
+    /// None before the first vector.
+    vectors: Option<Rows>,
     next: u32,
     evicted: u32,
     /// In how many turns a term occurs.
@@ -93,6 +123,11 @@ impl TurnLog {
         &self.turns
     }
 
+    /// Id and tokens of the turns, oldest first.
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
     /// The newest `n` turns, oldest of them first; none for 0.
     pub fn recent(&self, n: usize) -> &[Turn] {
         &self.turns[self.turns.len().saturating_sub(n)..]
@@ -100,10 +135,10 @@ impl TurnLog {
 
     /// Position of a turn.
     pub fn position(&self, id: u32) -> Option<usize> {
-        let held = |at: &usize| self.turns.get(*at).is_some_and(|turn| turn.id == id);
+        let held = |at: &usize| self.marks.get(*at).is_some_and(|mark| mark.id == id);
         // Where it is as long as no turn before it was erased.
-        let at = id.checked_sub(self.turns.first()?.id)? as usize;
-        Some(at).filter(held).or_else(|| self.turns.binary_search_by_key(&id, |turn| turn.id).ok())
+        let at = id.checked_sub(self.marks.first()?.id)? as usize;
+        Some(at).filter(held).or_else(|| self.marks.binary_search_by_key(&id, |mark| mark.id).ok())
     }
 
     /// A turn by id.
@@ -126,19 +161,46 @@ impl TurnLog {
         id >= 1 && id <= self.evicted && self.position(id).is_none()
     }
 
-    /// All vectors, one row a turn, zeros where a turn has none.
+    /// All vectors, one row a turn, zeros where a turn has none; empty before the first vector.
     pub fn vectors(&self) -> &[f32] {
-        &self.vectors
+        self.vectors.as_ref().map_or(&[], Rows::as_slice)
     }
 
     /// Vector length; 0 before the first vector.
     pub fn dimensions(&self) -> usize {
-        self.dimensions
+        self.vectors.as_ref().map_or(0, Rows::dim)
     }
 
     /// The vector of the turn at a position.
     pub fn vector(&self, at: usize) -> &[f32] {
-        &self.vectors[at * self.dimensions..][..self.dimensions]
+        self.vectors.as_ref().map_or(&[], |rows| rows.row(at))
+    }
+
+    /// The vectors of turns at neighbouring positions.
+    pub fn vectors_at(&self, positions: Range<usize>) -> &[f32] {
+        let dimensions = self.dimensions();
+        &self.vectors()[positions.start * dimensions..positions.end * dimensions]
+    }
+
+    /// Positions of turns of the log, given by ascending ids, as ranges of neighbours. Cost: logarithmic in the length of a
+    /// range.
+    pub fn runs<'a>(&'a self, mut ids: &'a [u32]) -> impl Iterator<Item = Range<usize>> + 'a {
+        std::iter::from_fn(move || {
+            let first = *ids.first()?;
+            let start = self.position(first)?;
+            let follows = |at: usize| ids.get(at).is_some_and(|id| *id == first + at as u32);
+            let mut low = 1;
+            while follows(2 * low - 1) {
+                low *= 2;
+            }
+            let mut high = (2 * low - 1).min(ids.len());
+            while low < high {
+                let mid = (low + high).div_ceil(2);
+                if follows(mid - 1) { low = mid } else { high = mid - 1 }
+            }
+            ids = &ids[low..];
+            Some(start..start + low)
+        })
     }
 
     /// Number of turns that hold a term.
@@ -179,18 +241,25 @@ impl TurnLog {
         turn.id = self.next;
         turn.embedded = vector.is_some();
         if let Some(vector) = vector
-            && self.dimensions == 0
+            && self.vectors.is_none()
         {
-            self.dimensions = vector.len();
-            self.vectors = vec![0.0; self.turns.len() * self.dimensions];
+            let mut rows = Rows::new(vector.len());
+            let zeros = vec![0.0; vector.len()];
+            for _ in &self.turns {
+                rows.push(&zeros);
+            }
+            self.vectors = Some(rows);
         }
-        match vector {
-            Some(vector) => self.vectors.extend_from_slice(vector),
-            None => self.vectors.resize(self.vectors.len() + self.dimensions, 0.0),
+        if let Some(rows) = &mut self.vectors {
+            match vector {
+                Some(vector) => rows.push(vector),
+                None => rows.push(&vec![0.0; rows.dim()]),
+            }
         }
         for term in &turn.terms {
             *self.frequency.entry(*term).or_default() += 1;
         }
+        self.marks.push(Mark { id: turn.id, tokens: turn.tokens });
         match &mut self.postings {
             Some(postings) => postings.add(turn.id, &turn.terms),
             None if self.turns.len() >= INDEXED_TURNS => {
@@ -203,7 +272,10 @@ impl TurnLog {
         self.turns.push(turn);
         let excess = self.turns.len().saturating_sub(ring.unwrap_or(usize::MAX));
         let gone: Vec<Turn> = self.turns.drain(..excess).collect();
-        self.vectors.drain(..excess * self.dimensions);
+        self.marks.drain(..excess);
+        if let Some(rows) = self.vectors.as_mut().filter(|_| excess > 0) {
+            rows.remove(0, excess);
+        }
         for turn in &gone {
             self.forget(turn);
             self.evicted = turn.id;
@@ -215,7 +287,10 @@ impl TurnLog {
     pub fn remove(&mut self, id: u32) -> Option<Turn> {
         let at = self.position(id)?;
         let turn = self.turns.remove(at);
-        self.vectors.drain(at * self.dimensions..(at + 1) * self.dimensions);
+        self.marks.remove(at);
+        if let Some(rows) = &mut self.vectors {
+            rows.remove(at, 1);
+        }
         self.forget(&turn);
         for other in &mut self.turns {
             other.references.retain(|target| *target != id);
@@ -257,7 +332,7 @@ impl TurnLog {
             })
             .sum();
         turns
-            + self.vectors.capacity() * 4
+            + self.vectors.as_ref().map_or(0, Rows::bytes)
             + self.frequency.capacity() * 9
             + self.postings.as_ref().map_or(0, Postings::bytes)
     }
@@ -340,7 +415,7 @@ pub(crate) mod tests {
         for text in ["a", "b", "c"] {
             log.append(turn(Role::User, text), None, Some(2));
         }
-        assert_eq!(log.turns().iter().map(|t| (t.id, t.text.as_str())).collect::<Vec<_>>(), [(2, "b"), (3, "c")]);
+        assert_eq!(log.turns().iter().map(|t| (t.id, &*t.text)).collect::<Vec<_>>(), [(2, "b"), (3, "c")]);
         assert!(log.was_evicted(1) && !log.was_evicted(2) && !log.was_evicted(9));
         assert_eq!(log.frequency(u32::from(b'a')), 0);
         log.remove(3);
@@ -368,6 +443,19 @@ pub(crate) mod tests {
             }
         }
         assert!(log.postings.is_some());
+    }
+
+    #[test]
+    fn runs_are_neighbouring_positions() {
+        let mut log = TurnLog::default();
+        for _ in 0..9 {
+            log.append(turn(Role::User, "a"), None, None);
+        }
+        log.remove(4);
+        let runs = |ids: &[u32]| log.runs(ids).collect::<Vec<_>>();
+        assert_eq!(runs(&[1, 2, 3, 5, 6, 9]), [0..3, 3..5, 7..8]);
+        assert_eq!(runs(&[2, 5, 7, 8, 9]), [1..2, 3..4, 5..8]);
+        assert!(runs(&[]).is_empty());
     }
 
     #[test]

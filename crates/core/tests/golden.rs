@@ -363,7 +363,7 @@ fn references(turn: &Assembled, text: &str, expected: &Expected, wrong: &mut Wro
 fn matches(found: &Reference, wanted: &ExpectedReference, text: &str) -> bool {
     let Some(id) = found.target.map(target) else { return false };
     let numbers: Vec<u32> = found.items.iter().map(|item| item.number).collect();
-    let texts: Vec<&str> = found.items.iter().map(|item| item.text.as_str()).collect();
+    let texts: Vec<&str> = found.items.iter().map(|item| &*item.text).collect();
     wanted.text.as_ref().is_none_or(|wanted| *wanted == text[found.span.clone()])
         && wanted.kind.as_ref().is_none_or(|kind| kind == found.kind.name())
         && wanted.target.as_ref().is_none_or(|wanted| wanted.has(&"any".into()) || wanted.has(&id))
@@ -398,11 +398,11 @@ fn packed(turn: &Assembled, session: &Session, expected: &Expected, wrong: &mut 
         wrong.unless(found.is_some_and(|found| (found - score).abs() < 1e-6), "score", (key, found));
     }
     for (key, texts) in &expected.has {
-        let found = keyed(key).map(|item| item.text.as_str());
+        let found = keyed(key).map(|item| &*item.text);
         wrong.unless(found.is_some_and(|found| texts.iter().all(|text| found.contains(text))), "text", (key, found));
     }
     for (key, texts) in &expected.has_not {
-        let found = keyed(key).map(|item| item.text.as_str());
+        let found = keyed(key).map(|item| &*item.text);
         wrong.unless(found.is_some_and(|found| !texts.iter().any(|text| found.contains(text))), "text", (key, found));
     }
 }

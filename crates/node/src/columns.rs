@@ -8,8 +8,9 @@ use trihorizon_core::envelope::ItemKind;
 use trihorizon_core::headers::Mode;
 use trihorizon_core::intent::{Intent, Novelty};
 use trihorizon_core::references::{Item, Reference, Target};
-use trihorizon_core::session::{Assembled, Session};
+use trihorizon_core::session::{Assembled, LeftOut, Session};
 use trihorizon_core::text::Utf16;
+use trihorizon_core::threads::ThreadEvent;
 
 /// Columns and blob under construction.
 #[derive(Default)]
@@ -30,8 +31,8 @@ impl Columns {
         self.numbers.push(number.into());
     }
 
-    fn flag(&mut self, bits: &[bool]) {
-        self.push(bits.iter().enumerate().map(|(bit, on)| u32::from(*on) << bit).sum::<u32>());
+    fn flag(&mut self, flags: &[bool]) {
+        self.push(bits(flags));
     }
 
     /// Offset and length of `text` in the blob, UTF-16 units.
@@ -48,30 +49,39 @@ impl Columns {
         self.numbers[0] = self.numbers.len() as f64;
     }
 
-    pub fn classification(&mut self, of: &Classification, source: &str, session: &Session) {
-        let utf16 = Utf16::new(source);
-        self.push(0);
-        self.push(position(&Intent::ALL, of.intent));
-        self.push(of.confidence);
-        self.push(of.reason as u8);
-        self.flag(&[of.ellipsis, of.context_dependent, of.document_request]);
-        self.push(of.carries_over.unwrap_or(0));
-        self.push(of.thread.thread);
-        self.push(of.thread.event as u8);
-        self.push(of.thread.similarity);
-        self.push(of.similarity);
-        self.push(of.source as u8);
-        for weight in of.blend.weights() {
-            self.push(weight);
-        }
-        self.push(novelty(of.novelty));
-        self.push(of.locale);
+    /// The columns of every result; the event of a turn that was not filed is one that no table knows.
+    pub fn classification(&mut self, of: &Classification, source: &str, session: &Session, filed: bool) {
+        let flags = [of.ellipsis, of.context_dependent, of.document_request];
         let hash = if of.context_dependent { session.context_hash(of) } else { 0 };
-        self.push((hash >> 32) as u32);
-        self.push(hash as u32);
-        self.push(of.references.len() as u32);
-        self.push(of.query.turns.len() as u32);
-        self.push(0);
+        let [p, c, e] = of.blend.weights();
+        self.numbers.extend_from_slice(&[
+            0.0,
+            f64::from(position(&Intent::ALL, of.intent)),
+            f64::from(of.confidence),
+            f64::from(of.reason as u8),
+            f64::from(bits(&flags)),
+            f64::from(of.carries_over.unwrap_or(0)),
+            f64::from(of.thread.thread),
+            if filed { f64::from(of.thread.event as u8) } else { ThreadEvent::ALL.len() as f64 },
+            f64::from(of.thread.similarity),
+            f64::from(of.similarity),
+            f64::from(of.source as u8),
+            p,
+            c,
+            e,
+            f64::from(novelty(of.novelty)),
+            f64::from(of.locale),
+            f64::from((hash >> 32) as u32),
+            f64::from(hash as u32),
+            of.references.len() as f64,
+            of.query.turns.len() as f64,
+            0.0,
+            f64::from(session.log().next_id()),
+        ]);
+        if of.references.is_empty() && of.query.turns.is_empty() {
+            return;
+        }
+        let utf16 = Utf16::new(source);
         for reference in &of.references {
             self.reference(reference, utf16);
         }
@@ -116,9 +126,24 @@ impl Columns {
         }
     }
 
+    pub fn left_out(&mut self, left: &[LeftOut]) {
+        self.push(left.len() as u32);
+        for left in left {
+            self.push(tier(left.tier));
+            self.push(kind(left.kind));
+            self.push(left.id);
+            self.text(&left.name);
+            self.push(left.score);
+            self.push(left.tokens);
+            self.push(left.reason as u8);
+        }
+    }
+
     pub fn assembled(&mut self, of: &Assembled, session: &Session) {
-        let start = self.numbers.len() as f64;
-        self.numbers[20] = start;
+        self.numbers[20] = self.numbers.len() as f64;
+        if let Some(turn) = of.turn {
+            self.numbers[21] = f64::from(turn);
+        }
         self.push(of.turn.unwrap_or(0));
         self.push(mode(of.mode));
         self.push(of.micros);
@@ -128,6 +153,8 @@ impl Columns {
             self.push(spent);
         }
         self.flag(&[of.estimated]);
+        self.push(of.free);
+        self.text(&of.thread);
         self.push(of.headers.len() as u32);
         for (name, value) in &of.headers {
             self.push(*name as u32);
@@ -135,27 +162,20 @@ impl Columns {
         }
         self.push(of.items.len() as u32);
         for item in &of.items {
-            self.push(tier(item.tier));
-            self.push(kind(item.kind));
+            // The façade has the texts of turns, or asks for them once: they need not cross in every envelope.
+            let told = item.kind != ItemKind::Turn || item.truncated || session.log().get(item.id).is_none();
+            let flags = bits(&[item.pinned, item.truncated, item.assistant, told]);
+            self.push(flags | u32::from(tier(item.tier)) << 4 | u32::from(kind(item.kind)) << 6);
             self.push(item.id);
-            self.text(&item.name);
-            self.push(u8::from(item.assistant));
             self.push(item.score);
             self.push(item.tokens);
             self.push(item.reason as u8);
-            self.flag(&[item.pinned, item.truncated]);
-            self.text(&item.text);
+            if told {
+                self.text(&item.name);
+                self.text(&item.text);
+            }
         }
-        self.push(of.left.len() as u32);
-        for left in &of.left {
-            self.push(tier(left.tier));
-            self.push(kind(left.kind));
-            self.push(left.id);
-            self.text(&left.name);
-            self.push(left.score);
-            self.push(left.tokens);
-            self.push(left.reason as u8);
-        }
+        self.left_out(&of.left);
         self.push(of.reinvoke.len() as u32);
         for ordinal in &of.reinvoke {
             self.push(*ordinal);
@@ -169,6 +189,10 @@ impl Columns {
             self.text(subquery);
         }
     }
+}
+
+fn bits(flags: &[bool]) -> u32 {
+    flags.iter().enumerate().map(|(bit, on)| u32::from(*on) << bit).sum()
 }
 
 fn position<T: PartialEq>(all: &[T], of: T) -> u32 {

@@ -8,14 +8,16 @@
     reason = "exports own what crosses the boundary; the façade documents their errors"
 )]
 
+mod classify;
 mod columns;
 mod failure;
+mod overrides;
 mod registry;
 mod text;
 
 use std::cell::RefCell;
 
-use napi::bindgen_prelude::{Float32Array, Float64Array, FnArgs, Function, Uint8Array};
+use napi::bindgen_prelude::{Float32Array, Float64Array, FnArgs, Function, Uint8Array, Unknown};
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::json;
@@ -34,6 +36,7 @@ use trihorizon_core::threads::ThreadEvent;
 
 use columns::Columns;
 use failure::{Failure, Outcome, Result, js};
+use overrides::Overrides;
 use registry::{Engine, with_base, with_engine, with_session};
 use text::Utf16String;
 
@@ -208,7 +211,7 @@ pub fn append(
         let role = role_of(role)?;
         let meta: Meta = meta.map_or(Ok(Meta::default()), |meta| parse(&meta.0, Code::InvalidMessage))?;
         with_session(session, |cx| {
-            let appended = cx.call(*env, now, |session, call, workspace, _| {
+            let appended = cx.call(*env, now, &Overrides::None, |session, _, call, workspace, _| {
                 session.append(role, &content.0, meta, vector, call, workspace)
             })?;
             Ok(match appended {
@@ -220,56 +223,106 @@ pub fn append(
     })
 }
 
-/// How many messages, given by their identities, the session already has from its beginning.
+/// How many messages the session already has from its beginning: the first `same`, and of those after them, given by their
+/// identities, as many as it has.
 #[napi(catch_unwind)]
-pub fn sync_prefix(session: u32, identities: Vec<String>) -> Result<u32> {
+pub fn sync_prefix(session: u32, same: u32, identities: Vec<String>) -> Result<u32> {
     js(|| {
         let hashes: Vec<u64> = identities.iter().map(|identity| identity_hash(identity)).collect();
-        with_session(session, |cx| Ok(cx.session.known_prefix(&hashes)? as u32))
+        with_session(session, |cx| Ok(cx.session.known_prefix(same as usize, &hashes)? as u32))
     })
 }
 
-/// Classifies a turn; the texts of the result, its numbers in the registered buffer.
+/// Messages appended so far.
 #[napi(catch_unwind)]
-pub fn classify(
+pub fn message_count(session: u32) -> Result<u32> {
+    js(|| with_session(session, |cx| Ok(cx.session.messages() as u32)))
+}
+
+/// The function that classifies a turn: it returns the texts of the result, if any; the numbers are in the registered buffer.
+/// In the `spec` profile the turn is not filed in a thread: [`classify_before`] tells the rest.
+#[napi(
+    catch_unwind,
+    ts_return_type = "(session: number, content: string, overrides?: number | string | undefined, vector?: Float32Array | undefined) => string | undefined"
+)]
+pub fn classifier(env: &napi::Env) -> napi::Result<Unknown<'_>> {
+    classify::function(env)
+}
+
+/// Classifies a turn wholly, as when turn `next` was the next to come; returns as the classifier does.
+#[napi(catch_unwind)]
+pub fn classify_before(
     env: &napi::Env,
     session: u32,
     content: Utf16String,
-    overrides: Option<Utf16String>,
+    #[napi(ts_arg_type = "number | string | undefined")] overrides: Overrides,
     vector: Option<&[f32]>,
-    now: f64,
+    next: u32,
 ) -> Result<String> {
     js(|| {
-        let options = overrides.map_or(Ok(CallOptions::default()), |json| CallOptions::parse(&json.0))?;
         with_session(session, |cx| {
-            let of = cx.call(*env, now, |session, call, workspace, _| {
-                session.classify(&content.0, vector, &options, call, workspace)
+            let of = cx.call(*env, 0.0, &overrides, |session, options, call, workspace, _| {
+                session.classify_before(next, &content.0, vector, options, call, workspace)
             })?;
-            Ok(Out::answer(|columns| columns.classification(&of, &content.0, cx.session)))
+            Ok(Out::answer(|columns| columns.classification(&of, &content.0, cx.session, true)))
         })
     })
 }
 
-/// Assembles the envelope of a turn; as [`classify`].
+/// Keeps call options, JSON, under a number that stands for them until the next ones are kept.
+#[napi(catch_unwind)]
+pub fn preset(engine: u32, options: Utf16String) -> Result<u32> {
+    js(|| with_engine(engine, |engine| Ok(engine.preset.keep(CallOptions::parse(&options.0)?))))
+}
+
+/// Assembles the envelope of a turn; returns as the classifier does.
 #[napi(catch_unwind)]
 pub fn assemble(
     env: &napi::Env,
     session: u32,
     content: Utf16String,
-    overrides: Option<Utf16String>,
+    #[napi(ts_arg_type = "number | string | undefined")] overrides: Overrides,
     vector: Option<&[f32]>,
     now: f64,
 ) -> Result<String> {
     js(|| {
-        let options = overrides.map_or(Ok(CallOptions::default()), |json| CallOptions::parse(&json.0))?;
         with_session(session, |cx| {
-            let of = cx.call(*env, now, |session, call, workspace, base| {
-                session.assemble(&content.0, vector, &options, base, call, workspace)
+            let of = cx.call(*env, now, &overrides, |session, options, call, workspace, base| {
+                session.assemble(&content.0, vector, options, base, call, workspace)
             })?;
             Ok(Out::answer(|columns| {
-                columns.classification(&of.classification, &content.0, cx.session);
+                columns.classification(&of.classification, &content.0, cx.session, true);
                 columns.assembled(&of, cx.session);
             }))
+        })
+    })
+}
+
+/// What of Tier C an envelope left out, as the session was when turn `next` was the next to come: its number of columns, then
+/// the list. `packed` are the turns the envelope has, `free` the tokens it left.
+#[napi(catch_unwind)]
+#[expect(clippy::too_many_arguments, reason = "those of assemble, and what it left")]
+pub fn left_out(
+    env: &napi::Env,
+    session: u32,
+    content: Utf16String,
+    #[napi(ts_arg_type = "number | string | undefined")] overrides: Overrides,
+    vector: Option<&[f32]>,
+    next: u32,
+    packed: Vec<u32>,
+    summary: bool,
+    free: u32,
+) -> Result<()> {
+    js(|| {
+        with_session(session, |cx| {
+            let left = cx.call(*env, 0.0, &overrides, |session, options, call, workspace, _| {
+                session.left_out(next, &content.0, vector, options, (&packed, summary), free, call, workspace)
+            })?;
+            Out::answer(|columns| {
+                columns.numbers.push(0.0);
+                columns.left_out(&left);
+            });
+            Ok(())
         })
     })
 }
@@ -301,10 +354,10 @@ pub fn scratch_id(session: u32, ordinal: u32) -> Result<String> {
     })
 }
 
-/// Name that a new thread opened by a turn would get.
+/// Name that a new thread opened by a turn would have got when turn `next` was the next to come.
 #[napi(catch_unwind)]
-pub fn slug_for(session: u32, content: Utf16String) -> Result<String> {
-    js(|| with_session(session, |cx| Ok(cx.session.slug_for(&content.0, &cx.engine.options))))
+pub fn slug_for(session: u32, content: Utf16String, next: u32) -> Result<String> {
+    js(|| with_session(session, |cx| Ok(cx.session.slug_for(&content.0, next, &cx.engine.options))))
 }
 
 /// System and developer messages, JSON.
@@ -377,7 +430,7 @@ pub fn turns(session: u32) -> Result<String> {
                     json!({
                         "turnId": turn.id,
                         "role": if turn.role == trihorizon_core::turn_log::Role::User { "user" } else { "assistant" },
-                        "content": turn.text,
+                        "content": *turn.text,
                         "tokens": turn.tokens,
                         "timestamp": turn.at,
                         "thread": cx.session.slug(turn.thread),
@@ -390,6 +443,14 @@ pub fn turns(session: u32) -> Result<String> {
                 .collect();
             Ok(serde_json::Value::from(turns).to_string())
         })
+    })
+}
+
+/// Text of a turn; empty when it is not held.
+#[napi(catch_unwind)]
+pub fn turn_text(session: u32, id: u32) -> Result<String> {
+    js(|| {
+        with_session(session, |cx| Ok(cx.session.log().get(id).map(|turn| turn.text.to_string()).unwrap_or_default()))
     })
 }
 

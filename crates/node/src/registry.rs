@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use napi::Env;
 use napi::bindgen_prelude::{FnArgs, FunctionRef};
 use rustc_hash::FxHashMap;
-use trihorizon_core::config::{EmbedderOption, Options, TokensOption};
+use trihorizon_core::config::{CallOptions, EmbedderOption, Options, TokensOption};
 use trihorizon_core::embedding::{EmbeddingSpec, StaticEmbedder};
 use trihorizon_core::error::{Code, Error as CoreError, Result};
 use trihorizon_core::knowledge::KnowledgeBase;
@@ -14,6 +14,7 @@ use trihorizon_core::text::Pack;
 use trihorizon_core::tokens::{Counter, TokenCounter};
 
 use crate::failure::Outcome;
+use crate::overrides::{Overrides, Preset};
 
 type CustomCounter = FunctionRef<FnArgs<(String,)>, f64>;
 
@@ -24,6 +25,7 @@ pub struct Engine {
     custom: Option<CustomCounter>,
     host: Option<EmbeddingSpec>,
     workspace: Workspace,
+    pub preset: Preset,
 }
 
 impl Engine {
@@ -40,7 +42,8 @@ impl Engine {
             }
             _ => None,
         };
-        let engine = Self { options, counter, custom, host, workspace: Workspace::default() };
+        let engine =
+            Self { options, counter, custom, host, workspace: Workspace::default(), preset: Preset::default() };
         engine.warm_up()?;
         Ok(engine)
     }
@@ -267,12 +270,15 @@ impl InSession<'_> {
         &mut self,
         env: Env,
         now: f64,
-        act: impl FnOnce(&mut Session, Call<'_>, &mut Workspace, Option<&mut KnowledgeBase>) -> Result<T>,
+        overrides: &Overrides,
+        act: impl FnOnce(&mut Session, &CallOptions, Call<'_>, &mut Workspace, Option<&mut KnowledgeBase>) -> Result<T>,
     ) -> Outcome<T> {
-        let Engine { options, counter, custom, workspace, .. } = &mut *self.engine;
+        let Engine { options, counter, custom, workspace, preset, .. } = &mut *self.engine;
+        let mut read = None;
+        let overrides = preset.options(overrides, &mut read)?;
         let counter = EngineCounter { counter, custom: custom.as_ref(), env };
         let call = Call { options, counter: &counter, now: now as i64 };
-        let result = act(self.session, call, workspace, self.base.as_deref_mut())?;
+        let result = act(self.session, overrides, call, workspace, self.base.as_deref_mut())?;
         self.report(env);
         Ok(result)
     }
