@@ -288,6 +288,7 @@ mod tests {
     use crate::blend::Blend;
     use crate::envelope::pack;
     use crate::intent::Intent;
+    use crate::turn_log::Role;
     use crate::turn_log::tests::turn;
 
     /// All turns as G-45 scores them, in the order of the log.

@@ -878,15 +878,16 @@ impl Pack {
             _ => "und",
         });
         let known = guess.known(opening());
-        if in_english > 0.5 && in_english >= known {
+        if in_english >= 0.5 && in_english >= known {
             return english;
         }
-        if known > 0.5 || known >= LEAST_KNOWN && text.chars().nth(SHORT).is_some() {
+        // Neighbours share words: of a short text the guess must know all, or none may know more.
+        if known >= 1.0 || known >= LEAST_KNOWN && text.chars().nth(SHORT).is_some() {
             return guess;
         }
-        // The one that knows most; the guess among equals.
+        // The one that knows most; among equals English, which lends its words to all, then the guess.
         let opening: Vec<&str> = opening().collect();
-        let mut best = (known, guess);
+        let mut best = if in_english >= known { (in_english, english.clone()) } else { (known, guess) };
         for at in 1..FILES.len() {
             let pack = Self::get(at);
             let known = pack.known(opening.iter().copied());
