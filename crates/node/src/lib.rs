@@ -301,7 +301,7 @@ pub fn assemble(
 /// What of Tier C an envelope left out, as the session was when turn `next` was the next to come: its number of columns, then
 /// the list. `packed` are the turns the envelope has, `free` the tokens it left.
 #[napi(catch_unwind)]
-#[expect(clippy::too_many_arguments, reason = "those of assemble, and what it left")]
+#[allow(clippy::too_many_arguments, reason = "those of assemble, and what it left")]
 pub fn left_out(
     env: &napi::Env,
     session: u32,
