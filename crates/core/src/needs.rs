@@ -386,3 +386,57 @@ fn age(distance: u32) -> f32 {
         known[distance as usize]
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Pack;
+    use crate::turn_log::{Turn, content_terms, tests::turn};
+
+    /// A log of alternating turns, each with its thread.
+    fn log(said: &[(&str, u32)]) -> TurnLog {
+        let mut log = TurnLog::default();
+        for (at, (said, thread)) in said.iter().enumerate() {
+            let mut text = Text::default();
+            text.read(said, &Pack::of("en"));
+            let role = if at % 2 == 0 { Role::User } else { Role::Assistant };
+            let terms = content_terms(&text, 64).into();
+            log.append(Turn { thread: *thread, terms, question: text.is_question(), ..turn(role, said) }, None, None);
+        }
+        log
+    }
+
+    /// How much `said`, of `thread`, needs each turn.
+    fn needed(said: &str, log: &TurnLog, thread: u32) -> Vec<f32> {
+        let mut text = Text::default();
+        text.read(said, &Pack::of("en"));
+        let terms = content_terms(&text, 64);
+        Needs::new(Evidence {
+            text: &text,
+            log,
+            similarities: &[],
+            references: &[],
+            terms: &terms,
+            thread,
+            dependent: true,
+            ellipsis: true,
+            half_life: 6.0,
+        })
+        .scores()
+    }
+
+    #[test]
+    fn an_answer_needs_its_question_and_a_turn_the_ones_that_share_its_subject() {
+        let log = log(&[
+            ("Which dog breeds are calm?", 0),
+            ("Basset hounds and greyhounds are calm.", 0),
+            ("How long do they live?", 0),
+            ("About twelve years. Do you have a garden?", 0),
+        ]);
+        let answer = needed("Yes, a small one", &log, 0);
+        assert!(answer[..3].iter().all(|other| *other < answer[3]), "{answer:?}");
+        assert!(needed("And greyhounds?", &log, 0)[1] > needed("And poodles?", &log, 0)[1]);
+        assert!(needed("And greyhounds?", &log, 0)[1] > needed("And greyhounds?", &log, 1)[1]);
+        assert!(needed("Yes", &TurnLog::default(), 0).is_empty());
+    }
+}
