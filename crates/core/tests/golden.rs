@@ -1,8 +1,11 @@
 //! The golden fixtures, which the TypeScript tests read too: the worked examples of SPEC-028 and the behaviours to pin.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use common::tool_calls;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -13,7 +16,7 @@ use trihorizon_core::headers;
 use trihorizon_core::intent::{Intent, Novelty};
 use trihorizon_core::knowledge::{KnowledgeBase, NewFact};
 use trihorizon_core::references::{Reference, Target};
-use trihorizon_core::session::{Assembled, Call, Item, MessageRole, Meta, Session, ToolCall, Workspace};
+use trihorizon_core::session::{Assembled, Call, Item, MessageRole, Meta, Session, Workspace};
 use trihorizon_core::tokens::Counter;
 use trihorizon_core::turn_log::turn_recency;
 
@@ -280,14 +283,8 @@ impl Wrong {
 
 impl Message {
     fn meta(&self) -> Meta {
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let calls = self.tool_calls.iter().map(|call| ToolCall {
-            id: text(&call["id"]),
-            name: text(&call["function"]["name"]),
-            arguments: text(&call["function"]["arguments"]),
-        });
         Meta {
-            tool_calls: calls.collect(),
+            tool_calls: tool_calls(&self.tool_calls),
             tool_call_id: self.tool_call_id.clone(),
             name: self.name.clone(),
             ttl: self.ttl.clone(),

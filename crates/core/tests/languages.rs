@@ -10,15 +10,18 @@
 //!
 //! `TRIHORIZON_CASE=7` narrows it to one case and shows how its turn was read.
 
+mod common;
+
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 use std::path::Path;
 
+use common::tool_calls;
 use serde::Deserialize;
 use serde_json::Value;
 use trihorizon_core::config::{CallOptions, Options};
 use trihorizon_core::references::{Reference, ReferenceType, Target};
-use trihorizon_core::session::{Appended, Assembled, Call, MessageRole, Meta, Session, ToolCall, Workspace};
+use trihorizon_core::session::{Appended, Assembled, Call, MessageRole, Meta, Session, Workspace};
 use trihorizon_core::text::{Pack, Text};
 use trihorizon_core::tokens::Counter;
 
@@ -208,13 +211,7 @@ fn assemble(case: &Case, locale: &str) -> (Assembled, HashMap<Target, usize>) {
 
 impl Message {
     fn meta(&self) -> Meta {
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let calls = self.tool_calls.iter().map(|call| ToolCall {
-            id: text(&call["id"]),
-            name: text(&call["function"]["name"]),
-            arguments: text(&call["function"]["arguments"]),
-        });
-        Meta { tool_calls: calls.collect(), tool_call_id: self.tool_call_id.clone(), ..Meta::default() }
+        Meta { tool_calls: tool_calls(&self.tool_calls), tool_call_id: self.tool_call_id.clone(), ..Meta::default() }
     }
 }
 

@@ -703,16 +703,7 @@ fn verb_follows(text: &Text, at: usize, end: usize) -> bool {
 
 /// End of the noun phrase whose words begin at `start`, just after its determiner.
 pub(super) fn phrase_end(text: &Text, start: usize) -> usize {
-    const MODIFIER: Class = Class::ORDINAL
-        .or(Class::CARDINAL)
-        .or(Class::OTHER)
-        .or(Class::SAME)
-        .or(Class::LAST)
-        .or(Class::EARLIER)
-        .or(Class::NEXT)
-        .or(Class::LATTER)
-        .or(Class::ONE)
-        .or(Class::ITEM);
+    const MODIFIER: Class = Class::POSITIONAL.or(Class::ONE).or(Class::ITEM);
     const CLOSED: Class = Class::PREPOSITION
         .or(Class::CONJUNCTION)
         .or(Class::SUBORDINATOR)

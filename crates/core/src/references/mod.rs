@@ -153,7 +153,6 @@ reasons! {
     Unlike = "it is unlike every thread",
     Pinned = "referred to by the turn",
     CarriedOver = "the turn answers or extends it",
-    PairedAnswer = "it answers a packed question",
     Recent = "recent in the thread",
     RecentOther = "recent, of another thread",
     Relevant = "it shares the turn's subject",

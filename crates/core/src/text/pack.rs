@@ -216,6 +216,18 @@ impl Class {
         Self(self.0 & !other.0)
     }
 
+    /// Words that tell one member from others and stand before a noun: "third", "two", "other", "same", "last", "former".
+    pub const POSITIONAL: Self = Self(
+        Self::ORDINAL.0
+            | Self::CARDINAL.0
+            | Self::OTHER.0
+            | Self::SAME.0
+            | Self::LAST.0
+            | Self::EARLIER.0
+            | Self::NEXT.0
+            | Self::LATTER.0,
+    );
+
     /// True when the two share a class.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0

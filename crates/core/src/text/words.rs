@@ -374,15 +374,7 @@ impl Text {
     /// A word that is article, demonstrative and relative pronoun in one ("das", "die"): an article before what belongs to
     /// a noun, a relative pronoun after a comma unless the verb follows, else a demonstrative.
     fn articles(&mut self) {
-        const NOMINAL: Class = Class::ORDINAL
-            .or(Class::CARDINAL)
-            .or(Class::OTHER)
-            .or(Class::SAME)
-            .or(Class::LAST)
-            .or(Class::EARLIER)
-            .or(Class::NEXT)
-            .or(Class::LATTER)
-            .or(Class::PAIR);
+        const NOMINAL: Class = Class::POSITIONAL.or(Class::PAIR);
         for at in 0..self.words.len() {
             let word = self.words[at];
             if !(word.class.has(Class::DEFINITE) && word.class.has(Class::FAR)) {
