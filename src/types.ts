@@ -331,6 +331,7 @@ export interface CallOptions {
 }
 
 export interface ClassifyOptions extends CallOptions {
+  /** Of the text. Not to be changed while the result is in use: what is worked out when it is asked for reads it again. */
   vector?: Float32Array | undefined;
   name?: string | undefined;
 }
