@@ -9,6 +9,7 @@ use crate::embedding::Calibration;
 use crate::error::{Code, Error, Result};
 use crate::intent::Intent;
 use crate::scratch::StalePolicy;
+use crate::similarity::codes::MOST_DIMENSIONS;
 
 /// Which behaviour: measured best, or the specification's pseudo-code to the letter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +107,18 @@ pub enum EmbedderOption {
     },
 }
 
+/// How a session keeps the vectors of its turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VectorForm {
+    /// Four bytes an element.
+    #[default]
+    F32,
+    /// One byte an element: similarities are off by at most the largest element of a vector × √dimensions ÷ 254, and
+    /// commonly by a twentieth of that.
+    I8,
+}
+
 /// Tier E options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -175,6 +188,8 @@ pub struct Options {
     pub message_overhead: u32,
     /// Embedder.
     pub embedder: EmbedderOption,
+    /// Vectors of the turns; those of facts are floats.
+    pub vectors: VectorForm,
     /// Live sessions kept by the façade.
     pub max_sessions: usize,
     /// Turns kept in the log; null keeps all. When absent: all, or 50 in the `spec` profile (G-57).
@@ -205,6 +220,7 @@ impl Default for Options {
             tokens: TokensOption::O200k,
             message_overhead: 4,
             embedder: EmbedderOption::Builtin,
+            vectors: VectorForm::F32,
             max_sessions: 10_000,
             ring: None,
             summary_tokens: 256,
@@ -305,6 +321,8 @@ impl Options {
         unit("facts.partialFactor", options.facts.partial_factor)?;
         if let EmbedderOption::Host { dimensions, id, calibration } = &options.embedder {
             at_least("embedder.dimensions", *dimensions, 1)?;
+            let most = MOST_DIMENSIONS;
+            check(*dimensions <= most, "embedder.dimensions", dimensions, format_args!("at most {most}"))?;
             at_least("embedder.id length", id.len(), 1)?;
             calibration.check()?;
         }

@@ -46,9 +46,7 @@ impl Coverage {
             self.entries.iter().filter_map(|(turn, weight)| log.position(*turn).map(|at| (at, weight)))
         {
             total += weight;
-            for (sum, value) in mean.iter_mut().zip(log.vector(position)) {
-                *sum += weight * value;
-            }
+            log.add_vector(&mut mean, position, *weight);
         }
         (total > 0.0 && !mean.is_empty()).then(|| {
             for value in &mut mean {

@@ -35,4 +35,5 @@ pub mod thread_state;
 pub mod threads;
 pub mod tokens;
 pub mod turn_log;
+pub mod vectors;
 mod word_table;

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::blend::Tier;
 use crate::classify::{self, Classification, Input, Inspection, Query, SimilaritySource};
-use crate::config::{CallOptions, EmbedderOption, ModeOption, Options, Profile, Settings};
+use crate::config::{CallOptions, EmbedderOption, ModeOption, Options, Profile, Settings, VectorForm};
 use crate::coverage::Coverage;
 use crate::embedding::{Calibration, EmbeddingSpec, StaticEmbedder};
 use crate::envelope::{self, Candidate, ItemKind, Packing};
@@ -30,6 +30,7 @@ use crate::thread_state;
 use crate::threads::{Decision, Thread, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
 use crate::turn_log::{INDEXED_TERMS, Role, Turn, TurnLog, content_terms};
+use crate::vectors::{Search, Vectors};
 
 /// Role of a message that a host appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +117,7 @@ pub struct Workspace {
     vector: Vec<f32>,
     similarities: Vec<f32>,
     calibrated: Vec<f32>,
+    search: Search,
     recency: Recency,
 }
 
@@ -266,7 +268,7 @@ impl Session {
         Self {
             id: id.into(),
             namespace: namespace.into(),
-            log: TurnLog::default(),
+            log: TurnLog::new(options.vectors),
             threads: Threads::default(),
             scratch: ScratchBuffer::new(options.scratch.max_entries, options.scratch.summary_tokens),
             coverage: Coverage::default(),
@@ -314,6 +316,11 @@ impl Session {
     /// Model id, dimension and calibration of its vectors.
     pub fn embedding(&self) -> Option<&EmbeddingSpec> {
         self.embedding.as_ref()
+    }
+
+    /// Keeps the vectors of the turns in a form from now on.
+    pub(crate) fn keep_vectors(&mut self, form: VectorForm) {
+        self.log.keep_vectors(form);
     }
 
     /// Bytes held, text included, kept up to date turn by turn rather than counted.
@@ -484,9 +491,10 @@ impl Session {
 
     fn push(&mut self, turn: Turn, vector: Option<&[f32]>, options: &Options) -> u32 {
         let id = self.log.next_id();
-        self.weight += turn_weight(&turn, self.log.dimensions());
+        let row = self.log.vectors().map_or(0, Vectors::row_bytes);
+        self.weight += turn_weight(&turn, row);
         for gone in self.log.append(turn, vector, options.ring()) {
-            self.weight -= turn_weight(&gone, self.log.dimensions()).min(self.weight);
+            self.weight -= turn_weight(&gone, row).min(self.weight);
             self.threads.remove(gone.id);
             self.coverage.remove(gone.id, said(&gone));
         }
@@ -793,19 +801,31 @@ impl Session {
         let speaker = self.speaker(options.name.as_deref());
         let pack = Pack::at(spec::locale());
         let embedded = self.vector(content, vector, &pack, workspace)?;
-        let source = self.compare(content, &pack, embedded, workspace);
-        let raw = if source == SimilaritySource::Embedding { &workspace.similarities } else { &workspace.calibrated };
-        let best_of = |thread: u32| {
-            let turns = &self.threads.all()[thread as usize].turns;
-            self.log.runs(turns).map(|run| similarity::largest(&raw[run])).fold(0.0, f32::max)
-        };
         let active = self.threads.active(speaker);
-        let similarity = active.map_or(0.0, best_of);
+        let turns = active.and_then(|thread| self.threads.get(thread)).map_or(&[][..], |thread| &thread.turns);
+        let (similarity, best, source) = match self.log.vectors().filter(|_| embedded && self.log.is_embedded()) {
+            Some(vectors) => {
+                let Workspace { vector, search, .. } = &mut *workspace;
+                vectors.bound(vector, std::iter::once(0..vectors.len()), search);
+                let similarity = vectors.largest(vector, self.log.runs(turns), search).max(0.0);
+                let best = self.nearest_thread(speaker, |visit| {
+                    vectors.nearest(vector, std::iter::once(0..vectors.len()), search, visit);
+                });
+                (similarity, best, SimilaritySource::Embedding)
+            }
+            None => {
+                let source = self.compare(content, &pack, false, workspace);
+                let similarities = &workspace.calibrated;
+                let similarity = self.log.runs(turns).flat_map(|run| &similarities[run]).copied().fold(0.0, f32::max);
+                let best = self.nearest_thread(speaker, |visit| {
+                    for (at, similarity) in similarities.iter().enumerate() {
+                        visit(at, *similarity);
+                    }
+                });
+                (similarity, best, source)
+            }
+        };
         let of = self.decide_spec(content, settings, || Ok(similarity))?;
-        let best = self.threads.of(speaker).map(|thread| (best_of(thread), thread)).max_by(|a, b| {
-            a.0.total_cmp(&b.0)
-                .then(self.threads.all()[a.1 as usize].last_active.cmp(&self.threads.all()[b.1 as usize].last_active))
-        });
         let thread = match best {
             Some((similarity, thread)) if similarity > settings.thresholds.join => {
                 let event = if Some(thread) == active { ThreadEvent::Join } else { ThreadEvent::Resume };
@@ -815,6 +835,23 @@ impl Session {
             None => of.thread,
         };
         Ok(Prepared { classification: Classification { thread, similarity, source, ..of }, embedded, pack, speaker })
+    }
+
+    /// The thread of a speaker that holds the most similar of the turns that `each` visits by position, with that similarity, 0
+    /// or more; of equals the one active last. `each` is told below which similarity no turn is of use any more.
+    fn nearest_thread(&self, speaker: u16, each: impl FnOnce(&mut dyn FnMut(usize, f32) -> f32)) -> Option<(f32, u32)> {
+        let threads = self.threads.all();
+        let unlike = |thread: u32| (0.0, threads[thread as usize].last_active, thread);
+        let mut best = self.threads.of(speaker).map(unlike).max_by_key(|(_, active, _)| *active)?;
+        each(&mut |at, similarity| {
+            let thread = self.log.turns()[at].thread;
+            let of = threads.get(thread as usize).filter(|of| of.speaker == speaker);
+            if let Some(of) = of.filter(|of| (similarity, of.last_active) > (best.0, best.1)) {
+                best = (similarity, of.last_active, thread);
+            }
+            best.0
+        });
+        Some((best.0, best.2))
     }
 
     /// Largest raw similarity of a text to `turns`, ascending ids; 0 for none.
@@ -830,19 +867,16 @@ impl Session {
             return Ok((0.0, SimilaritySource::None));
         }
         let pack = Pack::at(spec::locale());
-        if !self.vector(content, vector, &pack, workspace)? || !self.log.is_embedded() {
+        let embedded = self.vector(content, vector, &pack, workspace)? && self.log.is_embedded();
+        let Some(vectors) = self.log.vectors().filter(|_| embedded) else {
             let source = self.compare(content, &pack, false, workspace);
             let similarities = self.log.runs(turns).flat_map(|run| &workspace.calibrated[run]);
             return Ok((similarities.copied().fold(0.0, f32::max), source));
-        }
-        let Workspace { vector, similarities, .. } = workspace;
-        let mut best = 0.0f32;
-        for run in self.log.runs(turns) {
-            similarities.resize(run.len(), 0.0);
-            similarity::dots(vector, self.log.vectors_at(run), similarities);
-            best = best.max(similarity::largest(similarities));
-        }
-        Ok((best, SimilaritySource::Embedding))
+        };
+        let Workspace { vector, search, .. } = workspace;
+        vectors.bound(vector, self.log.runs(turns), search);
+        let similarity = vectors.largest(vector, self.log.runs(turns), search).max(0.0);
+        Ok((similarity, SimilaritySource::Embedding))
     }
 
     /// Refuses a vector that the session could not take.
@@ -879,10 +913,10 @@ impl Session {
         if self.log.is_empty() {
             return SimilaritySource::None;
         }
-        let Workspace { vector, similarities, calibrated, .. } = &mut *workspace;
-        if embedded && self.log.is_embedded() {
+        let Workspace { vector, similarities, calibrated, search, .. } = &mut *workspace;
+        if let Some(vectors) = self.log.vectors().filter(|_| embedded && self.log.is_embedded()) {
             similarities.resize(self.log.len(), 0.0);
-            similarity::dots(vector, self.log.vectors(), similarities);
+            vectors.similarities(vector, search, similarities);
             let identity = Calibration::default();
             let calibration = self.embedding.as_ref().map_or(&identity, |spec| &spec.calibration);
             calibrated.extend(similarities.iter().map(|cosine| calibration.apply(*cosine)));
@@ -1188,9 +1222,7 @@ impl Session {
     fn lend(&self, turns: &[u32], vector: &mut [f32]) {
         const LENT: f32 = 0.5;
         for position in turns.iter().filter_map(|id| self.log.position(*id)) {
-            for (mine, theirs) in vector.iter_mut().zip(self.log.vector(position)) {
-                *mine += LENT * theirs;
-            }
+            self.log.add_vector(vector, position, LENT);
         }
         let _ = similarity::normalise(vector);
     }
@@ -1514,8 +1546,8 @@ struct Prepared {
 }
 
 /// Bytes of a turn with its text, terms, lists and vector.
-fn turn_weight(turn: &Turn, dimensions: usize) -> usize {
-    size_of::<Turn>() + turn.text.len() + turn.terms.len() * 12 + turn.lists.len() * 64 + dimensions * 4
+fn turn_weight(turn: &Turn, vector: usize) -> usize {
+    size_of::<Turn>() + turn.text.len() + turn.terms.len() * 12 + turn.lists.len() * 64 + vector
 }
 
 /// What an answer said; nothing for a user's turn, which covers nothing.

@@ -11,6 +11,8 @@
     reason = "a function that is not inlined is not compiled for the dispatched instruction set"
 )]
 
+pub mod codes;
+
 use pulp::{Arch, Simd, WithSimd, bytemuck};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -51,13 +53,12 @@ pub fn dots(query: &[f32], rows: &[f32], out: &mut [f32]) {
 /// # Errors
 /// As [`check`]; `v` is unchanged then (G-56).
 pub fn normalise(v: &mut [f32]) -> Result<()> {
-    check(v)?;
-    Arch::new().dispatch(
+    let squares = Arch::new().dispatch(
         #[inline(always)]
         || {
-            // In f64, so that neither a tiny nor a huge vector under- or overflows.
-            let mut squares = [0.0f64; 8];
-            let (groups, tail) = v.as_chunks::<8>();
+            // In f64, so that neither a tiny nor a huge vector under- or overflows; in many lanes, so that no sum waits for another.
+            let mut squares = [0.0f64; LANES];
+            let (groups, tail) = v.as_chunks::<LANES>();
             for group in groups {
                 for (sum, x) in squares.iter_mut().zip(group) {
                     *sum += f64::from(*x) * f64::from(*x);
@@ -66,8 +67,25 @@ pub fn normalise(v: &mut [f32]) -> Result<()> {
             for (sum, x) in squares.iter_mut().zip(tail) {
                 *sum += f64::from(*x) * f64::from(*x);
             }
-            let scale = 1.0 / squares.iter().sum::<f64>().sqrt();
-            for x in &mut *v {
+            let mut width = LANES / 2;
+            while width > 0 {
+                for i in 0..width {
+                    squares[i] += squares[i + width];
+                }
+                width /= 2;
+            }
+            squares[0]
+        },
+    );
+    // Squares of numbers of f32 are finite and above zero in f64: these say as much as a look at each.
+    if !(squares > 0.0 && squares.is_finite()) {
+        return check(v);
+    }
+    let scale = 1.0 / squares.sqrt();
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for x in v {
                 *x = (f64::from(*x) * scale) as f32;
             }
         },
@@ -118,13 +136,32 @@ pub fn largest(values: &[f32]) -> f32 {
     )
 }
 
+/// Calls `visit` with the position of every value that is at least `floor`, which `visit` may raise by what it returns.
+pub fn at_least(values: &[f32], mut floor: f32, mut visit: impl FnMut(usize) -> f32) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for (group, values) in values.chunks(LANES).enumerate() {
+                // Without a branch for each value the loop is vectorised.
+                if values.iter().fold(false, |any, value| any | (*value >= floor)) {
+                    for (at, value) in values.iter().enumerate() {
+                        if *value >= floor {
+                            floor = visit(group * LANES + at);
+                        }
+                    }
+                }
+            }
+        },
+    );
+}
+
 /// Vectors of one dimension, contiguous, the first on a cache line.
 ///
-/// A row is addressed by its position. Memory: four bytes an element, and an eighth more for growth.
+/// A row is addressed by its position. Memory: that of the elements, and an eighth more for growth.
 #[derive(Debug)]
-pub struct Rows {
+pub struct Rows<T = f32> {
     /// Room for more elements than are in use, all of them initialised.
-    buffer: Vec<f32>,
+    buffer: Vec<T>,
     /// Where the first row starts in `buffer`.
     start: usize,
     /// Elements in use.
@@ -132,7 +169,7 @@ pub struct Rows {
     dim: usize,
 }
 
-impl Rows {
+impl<T: Copy + Default> Rows<T> {
     /// No rows of `dim` elements.
     ///
     /// # Panics
@@ -158,7 +195,7 @@ impl Rows {
     }
 
     /// All rows, one after the other.
-    pub fn as_slice(&self) -> &[f32] {
+    pub fn as_slice(&self) -> &[T] {
         &self.buffer[self.start..self.start + self.used]
     }
 
@@ -166,7 +203,7 @@ impl Rows {
     ///
     /// # Panics
     /// When there is no such row.
-    pub fn row(&self, at: usize) -> &[f32] {
+    pub fn row(&self, at: usize) -> &[T] {
         &self.as_slice()[at * self.dim..][..self.dim]
     }
 
@@ -174,7 +211,7 @@ impl Rows {
     ///
     /// # Panics
     /// When there is no such row.
-    pub fn row_mut(&mut self, at: usize) -> &mut [f32] {
+    pub fn row_mut(&mut self, at: usize) -> &mut [T] {
         &mut self.buffer[self.start..self.start + self.used][at * self.dim..][..self.dim]
     }
 
@@ -182,7 +219,7 @@ impl Rows {
     ///
     /// # Panics
     /// When it is of another dimension.
-    pub fn push(&mut self, row: &[f32]) {
+    pub fn push(&mut self, row: &[T]) {
         assert_eq!(row.len(), self.dim, "a row of another dimension");
         self.reserve(self.dim);
         let end = self.start + self.used;
@@ -212,7 +249,7 @@ impl Rows {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.buffer.capacity() * size_of::<f32>()
+        self.buffer.capacity() * size_of::<T>()
     }
 
     fn reserve(&mut self, more: usize) {
@@ -223,37 +260,37 @@ impl Rows {
     }
 
     /// A copy of `rows` at the first cache line of a new buffer with room for `room` elements.
-    fn with_room(dim: usize, rows: &[f32], room: usize) -> Self {
-        /// Elements of a cache line.
-        const LINE: usize = 64 / size_of::<f32>();
-        let mut buffer = vec![0.0; room + LINE - 1];
-        let start = (LINE - buffer.as_ptr().addr() / size_of::<f32>() % LINE) % LINE;
+    fn with_room(dim: usize, rows: &[T], room: usize) -> Self {
+        // Elements of a cache line.
+        let line = 64 / size_of::<T>();
+        let mut buffer = vec![T::default(); room + line - 1];
+        let start = (line - buffer.as_ptr().addr() / size_of::<T>() % line) % line;
         buffer[start..start + rows.len()].copy_from_slice(rows);
         Self { buffer, start, used: rows.len(), dim }
     }
 }
 
-impl Clone for Rows {
+impl<T: Copy + Default> Clone for Rows<T> {
     fn clone(&self) -> Self {
         Self::with_room(self.dim, self.as_slice(), self.used)
     }
 }
 
-impl PartialEq for Rows {
+impl<T: Copy + Default + PartialEq> PartialEq for Rows<T> {
     fn eq(&self, other: &Self) -> bool {
         self.dim == other.dim && self.as_slice() == other.as_slice()
     }
 }
 
-impl Serialize for Rows {
+impl<T: Copy + Default + Serialize> Serialize for Rows<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         (self.dim, self.as_slice()).serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Rows {
+impl<'de, T: Copy + Default + Deserialize<'de>> Deserialize<'de> for Rows<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let (dim, elements) = <(usize, Vec<f32>)>::deserialize(deserializer)?;
+        let (dim, elements) = <(usize, Vec<T>)>::deserialize(deserializer)?;
         if dim == 0 || elements.len() % dim != 0 {
             return Err(serde::de::Error::custom("vectors are not a whole number of rows"));
         }

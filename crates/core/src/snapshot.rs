@@ -8,7 +8,7 @@ use crate::session::Session;
 
 const MAGIC: &[u8; 4] = b"THSN";
 /// Raised when the layout of a session changes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const HEADER: usize = 4 + 4 + 32;
 
 impl Session {
@@ -45,7 +45,7 @@ impl Session {
         if Sha256::digest(body)[..] != header[8..] {
             return Err(invalid("the snapshot was cut or altered: its checksum does not fit"));
         }
-        let session: Self =
+        let mut session: Self =
             postcard::from_bytes(body).map_err(|e| invalid(&format!("the snapshot cannot be read: {e}")))?;
         if session.id() != id {
             return Err(Error::limit(Code::InvalidSnapshot, "the snapshot's session", session.id(), id));
@@ -70,6 +70,7 @@ impl Session {
                 name(&fresh),
             ));
         }
+        session.keep_vectors(options.vectors);
         Ok(session)
     }
 }

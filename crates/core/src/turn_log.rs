@@ -6,9 +6,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::config::VectorForm;
 use crate::postings::Postings;
-use crate::similarity::Rows;
 use crate::text::{Enumeration, Text};
+use crate::vectors::Vectors;
 
 /// Who spoke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,8 +89,9 @@ pub struct TurnLog {
     turns: Vec<Turn>,
     /// What packing asks of every turn, close together.
     marks: Vec<Mark>,
+    form: VectorForm,
     /// None before the first vector.
-    vectors: Option<Rows>,
+    vectors: Option<Vectors>,
     next: u32,
     evicted: u32,
     /// In how many turns a term occurs.
@@ -103,6 +105,17 @@ pub struct TurnLog {
 const INDEXED_TURNS: usize = 128;
 
 impl TurnLog {
+    /// An empty log that keeps its vectors in a form.
+    pub fn new(form: VectorForm) -> Self {
+        Self { form, ..Self::default() }
+    }
+
+    /// Keeps the vectors in a form from now on; floats cannot be had back from codes.
+    pub fn keep_vectors(&mut self, form: VectorForm) {
+        self.form = form;
+        self.vectors = self.vectors.take().map(|vectors| vectors.in_form(form));
+    }
+
     /// Number of turns held.
     pub fn len(&self) -> usize {
         self.turns.len()
@@ -161,30 +174,26 @@ impl TurnLog {
         id >= 1 && id <= self.evicted && self.position(id).is_none()
     }
 
-    /// All vectors, one row a turn, zeros where a turn has none; empty before the first vector.
-    pub fn vectors(&self) -> &[f32] {
-        self.vectors.as_ref().map_or(&[], Rows::as_slice)
+    /// The vectors, one a turn; none before the first.
+    pub fn vectors(&self) -> Option<&Vectors> {
+        self.vectors.as_ref()
     }
 
     /// Vector length; 0 before the first vector.
     pub fn dimensions(&self) -> usize {
-        self.vectors.as_ref().map_or(0, Rows::dim)
+        self.vectors.as_ref().map_or(0, Vectors::dim)
     }
 
-    /// The vector of the turn at a position.
-    pub fn vector(&self, at: usize) -> &[f32] {
-        self.vectors.as_ref().map_or(&[], |rows| rows.row(at))
-    }
-
-    /// The vectors of turns at neighbouring positions.
-    pub fn vectors_at(&self, positions: Range<usize>) -> &[f32] {
-        let dimensions = self.dimensions();
-        &self.vectors()[positions.start * dimensions..positions.end * dimensions]
+    /// Adds the vector of the turn at a position to `sum`, `weight` times; nothing when there are none.
+    pub fn add_vector(&self, sum: &mut [f32], at: usize, weight: f32) {
+        if let Some(vectors) = &self.vectors {
+            vectors.add_to(sum, at, weight);
+        }
     }
 
     /// Positions of turns of the log, given by ascending ids, as ranges of neighbours. Cost: logarithmic in the length of a
     /// range.
-    pub fn runs<'a>(&'a self, mut ids: &'a [u32]) -> impl Iterator<Item = Range<usize>> + 'a {
+    pub fn runs<'a>(&'a self, mut ids: &'a [u32]) -> impl Iterator<Item = Range<usize>> + Clone + 'a {
         std::iter::from_fn(move || {
             let first = *ids.first()?;
             let start = self.position(first)?;
@@ -243,17 +252,17 @@ impl TurnLog {
         if let Some(vector) = vector
             && self.vectors.is_none()
         {
-            let mut rows = Rows::new(vector.len());
+            let mut vectors = Vectors::new(self.form, vector.len());
             let zeros = vec![0.0; vector.len()];
             for _ in &self.turns {
-                rows.push(&zeros);
+                vectors.push(&zeros);
             }
-            self.vectors = Some(rows);
+            self.vectors = Some(vectors);
         }
-        if let Some(rows) = &mut self.vectors {
+        if let Some(vectors) = &mut self.vectors {
             match vector {
-                Some(vector) => rows.push(vector),
-                None => rows.push(&vec![0.0; rows.dim()]),
+                Some(vector) => vectors.push(vector),
+                None => vectors.push(&vec![0.0; vectors.dim()]),
             }
         }
         for term in &turn.terms {
@@ -273,8 +282,8 @@ impl TurnLog {
         let excess = self.turns.len().saturating_sub(ring.unwrap_or(usize::MAX));
         let gone: Vec<Turn> = self.turns.drain(..excess).collect();
         self.marks.drain(..excess);
-        if let Some(rows) = self.vectors.as_mut().filter(|_| excess > 0) {
-            rows.remove(0, excess);
+        if let Some(vectors) = self.vectors.as_mut().filter(|_| excess > 0) {
+            vectors.remove(0, excess);
         }
         for turn in &gone {
             self.forget(turn);
@@ -288,8 +297,8 @@ impl TurnLog {
         let at = self.position(id)?;
         let turn = self.turns.remove(at);
         self.marks.remove(at);
-        if let Some(rows) = &mut self.vectors {
-            rows.remove(at, 1);
+        if let Some(vectors) = &mut self.vectors {
+            vectors.remove(at, 1);
         }
         self.forget(&turn);
         for other in &mut self.turns {
@@ -332,7 +341,7 @@ impl TurnLog {
             })
             .sum();
         turns
-            + self.vectors.as_ref().map_or(0, Rows::bytes)
+            + self.vectors.as_ref().map_or(0, Vectors::bytes)
             + self.frequency.capacity() * 9
             + self.postings.as_ref().map_or(0, Postings::bytes)
     }
@@ -461,11 +470,16 @@ pub(crate) mod tests {
     #[test]
     fn vectors_stay_aligned_with_their_turns() {
         let mut log = TurnLog::default();
+        let vector = |log: &TurnLog, at| {
+            let mut sum = [0.0; 2];
+            log.add_vector(&mut sum, at, 1.0);
+            sum
+        };
         log.append(turn(Role::User, "a"), None, None);
         log.append(turn(Role::User, "b"), Some(&[1.0, 0.0]), None);
         log.append(turn(Role::User, "c"), None, None);
-        assert_eq!(log.vectors(), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+        assert_eq!([0, 1, 2].map(|at| vector(&log, at)), [[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]);
         log.remove(1);
-        assert_eq!(log.vector(0), [1.0, 0.0]);
+        assert_eq!(vector(&log, 0), [1.0, 0.0]);
     }
 }
