@@ -13,7 +13,7 @@
 
 pub mod codes;
 
-use pulp::{Arch, Simd, WithSimd, bytemuck};
+use pulp::{Arch, NullaryFnOnce, Simd, WithSimd, bytemuck};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Code, Error, Result};
@@ -48,49 +48,55 @@ pub fn dots(query: &[f32], rows: &[f32], out: &mut [f32]) {
     Arch::new().dispatch(Dots { query, rows, out });
 }
 
+/// Runs a loop compiled for the instruction set in use.
+pub(crate) fn vectorised<R>(f: impl FnMut() -> R) -> R {
+    /// A closure called through `FnOnce`, as it would be as it is, goes through a function of the compiler that is not inlined.
+    struct Inlined<F>(F);
+
+    impl<R, F: FnMut() -> R> NullaryFnOnce for Inlined<F> {
+        type Output = R;
+
+        #[inline(always)]
+        fn call(mut self) -> R {
+            (self.0)()
+        }
+    }
+
+    Arch::new().dispatch(Inlined(f))
+}
+
 /// Scales `v` to length 1.
 ///
 /// # Errors
 /// As [`check`]; `v` is unchanged then (G-56).
 pub fn normalise(v: &mut [f32]) -> Result<()> {
-    let squares = Arch::new().dispatch(
+    let scaled = vectorised(
         #[inline(always)]
         || {
-            // In f64, so that neither a tiny nor a huge vector under- or overflows; in many lanes, so that no sum waits for another.
-            let mut squares = [0.0f64; LANES];
-            let (groups, tail) = v.as_chunks::<LANES>();
+            // In f64, so that neither a tiny nor a huge vector under- or overflows.
+            let mut lanes = [0.0f64; 8];
+            let (groups, tail) = v.as_chunks::<8>();
             for group in groups {
-                for (sum, x) in squares.iter_mut().zip(group) {
+                for (sum, x) in lanes.iter_mut().zip(group) {
                     *sum += f64::from(*x) * f64::from(*x);
                 }
             }
-            for (sum, x) in squares.iter_mut().zip(tail) {
+            for (sum, x) in lanes.iter_mut().zip(tail) {
                 *sum += f64::from(*x) * f64::from(*x);
             }
-            let mut width = LANES / 2;
-            while width > 0 {
-                for i in 0..width {
-                    squares[i] += squares[i + width];
+            let squares = lanes.iter().sum::<f64>();
+            // The squares of finite numbers of f32 are finite in f64, and above zero unless all are zero.
+            let fine = squares > 0.0 && squares.is_finite();
+            if fine {
+                let scale = 1.0 / squares.sqrt();
+                for x in &mut *v {
+                    *x = (f64::from(*x) * scale) as f32;
                 }
-                width /= 2;
             }
-            squares[0]
+            fine
         },
     );
-    // Squares of numbers of f32 are finite and above zero in f64: these say as much as a look at each.
-    if !(squares > 0.0 && squares.is_finite()) {
-        return check(v);
-    }
-    let scale = 1.0 / squares.sqrt();
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            for x in v {
-                *x = (f64::from(*x) * scale) as f32;
-            }
-        },
-    );
-    Ok(())
+    if scaled { Ok(()) } else { check(v) }
 }
 
 /// Refuses a vector that has no direction.
@@ -100,7 +106,7 @@ pub fn normalise(v: &mut [f32]) -> Result<()> {
 pub fn check(v: &[f32]) -> Result<()> {
     const EXPONENT: u32 = 0x7F80_0000;
     // Without a branch for each element the loop is vectorised.
-    let (bad, any) = Arch::new().dispatch(
+    let (bad, any) = vectorised(
         #[inline(always)]
         || {
             v.iter().map(|x| x.to_bits()).fold((0, 0), |(bad, any), bits| {
@@ -121,7 +127,7 @@ pub fn check(v: &[f32]) -> Result<()> {
 
 /// The largest of `values`, which are numbers; negative infinity for none.
 pub fn largest(values: &[f32]) -> f32 {
-    Arch::new().dispatch(
+    vectorised(
         #[inline(always)]
         || {
             let mut best = [f32::NEG_INFINITY; LANES];
@@ -138,15 +144,16 @@ pub fn largest(values: &[f32]) -> f32 {
 
 /// Calls `visit` with the position of every value that is at least `floor`, which `visit` may raise by what it returns.
 pub fn at_least(values: &[f32], mut floor: f32, mut visit: impl FnMut(usize) -> f32) {
-    Arch::new().dispatch(
+    const GROUP: usize = 16;
+    vectorised(
         #[inline(always)]
         || {
-            for (group, values) in values.chunks(LANES).enumerate() {
+            for (group, values) in values.chunks(GROUP).enumerate() {
                 // Without a branch for each value the loop is vectorised.
                 if values.iter().fold(false, |any, value| any | (*value >= floor)) {
                     for (at, value) in values.iter().enumerate() {
                         if *value >= floor {
-                            floor = visit(group * LANES + at);
+                            floor = visit(group * GROUP + at);
                         }
                     }
                 }

@@ -36,6 +36,12 @@ pub struct Search {
     bounds: Vec<f32>,
 }
 
+impl Search {
+    fn top(&self, runs: impl Iterator<Item = Range<usize>>) -> f32 {
+        runs.map(|run| similarity::largest(&self.bounds[run])).fold(f32::NEG_INFINITY, f32::max)
+    }
+}
+
 impl Vectors {
     /// No vectors of `dim` elements.
     pub fn new(form: VectorForm, dim: usize) -> Self {
@@ -145,6 +151,7 @@ impl Vectors {
 
     /// The largest similarity of the vector that `search` was begun with to vectors of `runs`; negative infinity for none.
     pub fn largest(&self, unit: &[f32], runs: impl Iterator<Item = Range<usize>> + Clone, search: &Search) -> f32 {
+        let Self::F32 { screen: Some(_), .. } = self else { return search.top(runs) };
         let mut best = f32::NEG_INFINITY;
         self.nearest(unit, runs, search, |_, similarity| {
             best = best.max(similarity);
@@ -170,7 +177,7 @@ impl Vectors {
             visit(at, similarity)
         };
         // What is likely the nearest comes first: then few others may be nearer.
-        let top = runs.clone().map(|run| similarity::largest(&search.bounds[run])).fold(f32::NEG_INFINITY, f32::max);
+        let top = search.top(runs.clone());
         let mut floor = f32::NEG_INFINITY;
         for run in runs.clone() {
             similarity::at_least(&search.bounds[run.clone()], top, |at| {

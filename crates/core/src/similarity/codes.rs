@@ -10,7 +10,7 @@ use pulp::Arch;
 use pulp::NullaryFnOnce;
 use serde::{Deserialize, Serialize};
 
-use super::{LANES, Rows, largest};
+use super::{LANES, Rows, largest, vectorised};
 
 /// The largest code of a row, and the smallest with its sign turned.
 const STEPS: f32 = 127.0;
@@ -51,7 +51,7 @@ impl Query {
         codes.resize(dim.next_multiple_of(LANES), 0);
         codes[dim..].fill(0);
         let (step, inverse) = scale(unit, steps);
-        Arch::new().dispatch(
+        vectorised(
             #[inline(always)]
             || {
                 for (code, x) in codes.iter_mut().zip(unit) {
@@ -74,19 +74,12 @@ impl Query {
 
 /// Step and inverse step with which the largest element of `row` gets the code `steps`; zeros for a row of zeros.
 fn scale(row: &[f32], steps: f32) -> (f32, f32) {
-    let top = Arch::new().dispatch(
+    // The bits of numbers without a sign are in the order of the numbers, and a largest integer is found in registers.
+    let top = vectorised(
         #[inline(always)]
-        || {
-            let mut top = [0.0f32; LANES];
-            let (groups, tail) = row.as_chunks::<LANES>();
-            for group in groups {
-                for (top, x) in top.iter_mut().zip(group) {
-                    *top = if x.abs() > *top { x.abs() } else { *top };
-                }
-            }
-            tail.iter().map(|x| x.abs()).chain(top).fold(0.0, f32::max)
-        },
+        || row.iter().map(|x| x.abs().to_bits()).max().unwrap_or(0),
     );
+    let top = f32::from_bits(top);
     if top > 0.0 { (top / steps, steps / top) } else { (0.0, 0.0) }
 }
 
@@ -179,7 +172,7 @@ impl Codes {
     pub fn bounds(&self, query: &Query, first: usize, out: &mut [f32]) {
         self.dots(query, first, out);
         let (slope, offset) = query.bound();
-        Arch::new().dispatch(
+        vectorised(
             #[inline(always)]
             || {
                 for (dot, loss) in out.iter_mut().zip(&self.losses[first..]) {
@@ -230,19 +223,23 @@ fn dispatch(sums: Sums<'_>) {
         },
         #[cfg(target_arch = "x86_64")]
         Arch::V3(simd) => simd.vectorize(Blocks { simd, sums }),
-        arch => arch.dispatch(
-            #[inline(always)]
-            || portable(sums),
-        ),
+        arch => arch.dispatch(Portable(sums)),
     }
 }
 
 /// One row after the other, as the compiler sees fit.
-#[inline(always)]
-fn portable(Sums { query, rows, steps, step, out }: Sums<'_>) {
-    for ((row, of), out) in rows.chunks_exact(query.len()).zip(steps).zip(out) {
-        let sum: i32 = row.iter().zip(query).map(|(code, q)| i32::from(*code) * i32::from(*q)).sum();
-        *out = sum as f32 * (of * step);
+struct Portable<'a>(Sums<'a>);
+
+impl NullaryFnOnce for Portable<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Sums { query, rows, steps, step, out } = self.0;
+        for ((row, of), out) in rows.chunks_exact(query.len()).zip(steps).zip(out) {
+            let sum: i32 = row.iter().zip(query).map(|(code, q)| i32::from(*code) * i32::from(*q)).sum();
+            *out = sum as f32 * (of * step);
+        }
     }
 }
 
@@ -252,6 +249,10 @@ struct Blocks<'a, S> {
     simd: S,
     sums: Sums<'a>,
 }
+
+/// Rows that share a read of the query.
+#[cfg(target_arch = "x86_64")]
+const ROWS: usize = 4;
 
 /// What the kernel takes of an instruction set.
 #[cfg(target_arch = "x86_64")]
@@ -265,7 +266,19 @@ trait Integers: Copy {
     fn add(self, to: Self::Partial, codes: &[i8; LANES], query: &[i16; LANES]) -> Self::Partial;
 
     /// The sums of four rows.
-    fn fold(self, rows: [Self::Partial; 4]) -> [i32; 4];
+    fn fold(self, rows: [Self::Partial; ROWS]) -> [i32; ROWS];
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn sums<S: Integers>(simd: S, query: &[[i16; LANES]], rows: [&[[i8; LANES]]; ROWS]) -> [i32; ROWS] {
+    let mut partial = [simd.zero(); ROWS];
+    for (at, query) in query.iter().enumerate() {
+        for r in 0..ROWS {
+            partial[r] = simd.add(partial[r], &rows[r][at], query);
+        }
+    }
+    simd.fold(partial)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -274,31 +287,22 @@ impl<S: Integers> NullaryFnOnce for Blocks<'_, S> {
 
     #[inline(always)]
     fn call(self) {
-        const ROWS: usize = 4;
         let Self { simd, sums: Sums { query, rows, steps, step, out } } = self;
         let (query, _) = query.as_chunks::<LANES>();
         let (rows, _) = rows.as_chunks::<LANES>();
-        let sums = |rows: [&[[i8; LANES]]; ROWS]| {
-            let mut partial = [simd.zero(); ROWS];
-            for (at, query) in query.iter().enumerate() {
-                for r in 0..ROWS {
-                    partial[r] = simd.add(partial[r], &rows[r][at], query);
-                }
-            }
-            simd.fold(partial)
-        };
         let width = query.len();
         let (outs, rest) = out.as_chunks_mut::<ROWS>();
         let (each, each_rest) = steps.as_chunks::<ROWS>();
         let mut blocks = rows.chunks_exact(width * ROWS);
         for ((block, each), out) in (&mut blocks).zip(each).zip(outs) {
-            let sums = sums(std::array::from_fn(|r| &block[r * width..][..width]));
+            let sums = sums(simd, query, std::array::from_fn(|r| &block[r * width..][..width]));
             *out = std::array::from_fn(|r| sums[r] as f32 * (each[r] * step));
         }
         let rows = blocks.remainder();
         if !rest.is_empty() {
             // Rows that are not there are the first again.
-            let sums = sums(std::array::from_fn(|r| &rows[if r < rest.len() { r * width } else { 0 }..][..width]));
+            let row = |r| if r < rest.len() { r } else { 0 };
+            let sums = sums(simd, query, std::array::from_fn(|r| &rows[row(r) * width..][..width]));
             for ((out, sum), of) in rest.iter_mut().zip(sums).zip(each_rest) {
                 *out = sum as f32 * (of * step);
             }
@@ -376,7 +380,8 @@ mod tests {
 
     /// Every backend this machine can run, by force; NEON runs what the compiler makes of the portable one.
     fn backends() -> Vec<(&'static str, Kernel)> {
-        let mut all: Vec<(&'static str, Kernel)> = vec![("dispatched", dispatch), ("portable", portable)];
+        let mut all: Vec<(&'static str, Kernel)> =
+            vec![("dispatched", dispatch), ("portable", |sums| Portable(sums).call())];
         #[cfg(target_arch = "x86_64")]
         {
             use pulp::x86::{V3, V4};
