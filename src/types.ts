@@ -403,6 +403,11 @@ export interface StoredSession {
 /** Every option has its default in the core (`engine.info().options` shows them all); unknown keys are errors. */
 export interface EngineOptions extends CallOptions {
   embedder?: "builtin" | "lexical" | Embedder | undefined;
+  /**
+   * How sessions keep the vectors of their turns: four bytes an element, or one. Similarities by `i8` are off by at most the
+   * largest element of a vector × √dimensions ÷ 254, and commonly by a twentieth of that.
+   */
+  vectors?: "f32" | "i8" | undefined;
   tokens?: Tokenizer | undefined;
   /** Tokens each rendered message costs beside its text. */
   messageOverhead?: number | undefined;

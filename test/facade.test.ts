@@ -505,6 +505,45 @@ describe("embedders of the host", () => {
   });
 });
 
+describe("vectors kept as i8", () => {
+  const dimensions = 96;
+  const vector = (seed: number) =>
+    Float32Array.from({ length: dimensions }, (_, at) => Math.sin(seed + at) + Math.cos(seed * at));
+  const fill = (session: Session, turns: number): Session => {
+    for (let at = 0; at < turns; at++)
+      session.append({ role: at % 2 ? "assistant" : "user", content: `turn ${at}`, vector: vector(at) });
+    return session;
+  };
+  const open = (options: EngineOptions = {}) =>
+    createEngine({ embedder: { id: "given", dimensions }, clock: () => 0, profile: "spec", ...options });
+
+  test("take a quarter of the memory, and similarities stay within the stated error", () => {
+    const [floats, codes] = [open(), open({ vectors: "i8" })];
+    const exact = fill(floats.session("a"), 40);
+    const coded = fill(codes.session("a"), 40);
+    expect(codes.info().options).toMatchObject({ vectors: "i8" });
+    expect(floats.info().bytes - codes.info().bytes).toBeGreaterThan(40 * dimensions * 2);
+    for (let seed = 100; seed < 120; seed++) {
+      const [a, b] = [exact, coded].map((session) => session.classify("another one", { vector: vector(seed) }));
+      expect(Math.abs(a!.similarity - b!.similarity)).toBeLessThan((0.3 * Math.sqrt(dimensions)) / 254);
+    }
+  });
+
+  test("come back from snapshots, those with floats too", () => {
+    const coded = fill(open({ vectors: "i8" }).session("a"), 40);
+    const similarity = (session: Session) => session.classify("another one", { vector: vector(7.5) }).similarity;
+    for (const snapshot of [coded.snapshot(), fill(open().session("a"), 40).snapshot()]) {
+      const copy = open({ vectors: "i8" }).session("a");
+      copy.restore(snapshot);
+      expect(similarity(copy)).toBe(similarity(coded));
+    }
+  });
+
+  test("nothing else is a form", () => {
+    expect(failure(() => open({ vectors: "f16" as "i8" })).code).toBe("INVALID_OPTION");
+  });
+});
+
 describe("snapshots", () => {
   test("bring a session back in another engine, and under no other id", () => {
     const original = etcd(createEngine({ clock: () => 0 }).session("a"));

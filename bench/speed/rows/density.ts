@@ -1,3 +1,4 @@
+import { feed } from "../contenders/feed.js";
 import { Scene } from "../inputs/scenes.js";
 import { nowhere } from "../nowhere.js";
 import { vectorEngine } from "../product.js";
@@ -21,6 +22,7 @@ export const density: Row = {
   run({ product, lists, quick }) {
     const sessions = quick ? 500 : 10_000;
     const { turns } = new Scene(lists).digressing(TURNS);
+    const text = turns.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
     const engine = vectorEngine(product, { store: nowhere, maxSessions: sessions, budget: 4000 });
     const before = engine.info().bytes;
     const chats = Array.from({ length: sessions }, (_, i) => engine.session(`15-${i}`));
@@ -35,16 +37,20 @@ export const density: Row = {
       }
       rates.push((2 * sessions) / ((performance.now() - start) / 1e3));
     }
-    const text = turns.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
     const each = (engine.info().bytes - before) / sessions - text;
     engine.close();
+    const small = vectorEngine(product, { store: nowhere, vectors: "i8" });
+    const bare = small.info().bytes;
+    feed(small.session("15-i8"), turns);
+    const coded = small.info().bytes - bare - text;
+    small.close();
     return {
       "15.turns": { rounds: rates },
       "15.f32": {
         rounds: [each / 1024],
         note: `${sessions} sessions; their text is ${(text / 1024).toFixed(1)} KB each`,
       },
-      "15.i8": { missing: "there is no option for i8 vectors" },
+      "15.i8": { rounds: [coded / 1024] },
     };
   },
 };

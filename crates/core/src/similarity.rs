@@ -305,11 +305,11 @@ impl<'de, T: Copy + Default + Deserialize<'de>> Deserialize<'de> for Rows<T> {
     }
 }
 
-/// The instruction set in use: `avx512`, `avx2`, `neon`, or `portable`.
+/// The instruction set in use: `avx512-vnni`, `avx512`, `avx2`, `neon`, or `portable`.
 ///
 /// For diagnostics; the numbers do not depend on it.
 pub fn kernel() -> &'static str {
-    Arch::new().dispatch(Name)
+    if codes::has_vnni() { "avx512-vnni" } else { Arch::new().dispatch(Name) }
 }
 
 struct Name;
@@ -650,6 +650,6 @@ mod tests {
 
     #[test]
     fn the_kernel_has_a_name() {
-        assert!(["avx512", "avx2", "neon", "portable"].contains(&kernel()));
+        assert!(["avx512-vnni", "avx512", "avx2", "neon", "portable"].contains(&kernel()));
     }
 }

@@ -214,6 +214,14 @@ pulp::simd_type!({
     }
 });
 
+/// True when sums of codes use AVX-512's dot products of integers.
+pub fn has_vnni() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return Vnni::is_available() && matches!(Arch::new(), Arch::V4(_));
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
 fn dispatch(sums: Sums<'_>) {
     match Arch::new() {
         #[cfg(target_arch = "x86_64")]
