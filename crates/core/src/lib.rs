@@ -15,6 +15,7 @@ pub mod duration;
 pub mod embedding;
 pub mod envelope;
 pub mod error;
+mod few;
 pub mod headers;
 pub mod intent;
 pub mod knowledge;

@@ -16,6 +16,7 @@ use crate::coverage::Coverage;
 use crate::embedding::{Calibration, EmbeddingSpec, StaticEmbedder};
 use crate::envelope::{self, Candidate, ItemKind, Packing};
 use crate::error::{Code, Error, Result};
+use crate::few::Few;
 use crate::headers::{self, Mode};
 use crate::intent::Novelty;
 use crate::knowledge::{KnowledgeBase, Policy};
@@ -1577,12 +1578,12 @@ fn read_turn(role: Role, content: &str, text: &Text, named: Option<Vec<String>>,
         tokens: 0,
         at: 0,
         thread: 0,
-        references: Vec::new(),
-        entities: named.unwrap_or_else(|| entities(content, text)),
-        scratch: Vec::new(),
+        references: Few::default(),
+        entities: named.unwrap_or_else(|| entities(content, text)).into(),
+        scratch: Few::default(),
         terms: content_terms(text, INDEXED_TERMS).into(),
         lists: enumerations(content, text).into(),
-        host_id,
+        host_id: host_id.map(Into::into),
         question: text.is_question(),
         request: text.requests(0) || text.is_question(),
         refusal: role == Role::Assistant && text.phrase(PhraseKind::Refusal).is_some_and(|p| p.words.start < 12),

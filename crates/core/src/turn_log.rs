@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::config::VectorForm;
+use crate::few::Few;
 use crate::postings::Postings;
 use crate::text::{Enumeration, Text};
 use crate::vectors::Vectors;
@@ -39,17 +40,17 @@ pub struct Turn {
     /// Ordinal of its thread.
     pub thread: u32,
     /// Turns it refers to.
-    pub references: Vec<u32>,
+    pub references: Few<u32>,
     /// Named entities, by the host or by form.
-    pub entities: Vec<String>,
+    pub entities: Few<String>,
     /// Ordinals of the scratch entries produced in its group.
-    pub scratch: Vec<u32>,
+    pub scratch: Few<u32>,
     /// Hashes of its content words, each once, in order of first mention.
     pub terms: Box<[u32]>,
     /// Enumerations in it.
-    pub lists: Box<[Enumeration]>,
+    pub lists: Few<Enumeration>,
     /// Host's id.
-    pub host_id: Option<String>,
+    pub host_id: Option<Box<str>>,
     /// It ends as a question.
     pub question: bool,
     /// It asks for something to be done.
@@ -333,13 +334,19 @@ impl TurnLog {
 
     /// Bytes held, text left out.
     pub fn bytes(&self) -> usize {
-        let turns: usize = self
-            .turns
-            .iter()
-            .map(|t| {
-                size_of::<Turn>() + t.terms.len() * 4 + t.lists.iter().map(|l| 16 + l.items.len() * 8).sum::<usize>()
-            })
-            .sum();
+        let of = |turn: &Turn| {
+            size_of::<Turn>()
+                + size_of::<Mark>()
+                + turn.terms.len() * 4
+                + turn.references.bytes()
+                + turn.scratch.bytes()
+                + turn.entities.bytes()
+                + turn.entities.iter().map(String::len).sum::<usize>()
+                + turn.lists.bytes()
+                + turn.lists.iter().map(|list| list.items.len() * 8).sum::<usize>()
+                + turn.host_id.as_ref().map_or(0, |id| id.len())
+        };
+        let turns: usize = self.turns.iter().map(of).sum();
         turns
             + self.vectors.as_ref().map_or(0, Vectors::bytes)
             + self.frequency.capacity() * 9
@@ -389,11 +396,11 @@ pub(crate) mod tests {
             tokens: 1,
             at: 0,
             thread: 0,
-            references: Vec::new(),
-            entities: Vec::new(),
-            scratch: Vec::new(),
+            references: Few::default(),
+            entities: Few::default(),
+            scratch: Few::default(),
             terms: text.bytes().map(u32::from).take(1).collect(),
-            lists: Box::default(),
+            lists: Few::default(),
             host_id: None,
             question: false,
             request: false,
