@@ -804,28 +804,24 @@ impl Session {
         let embedded = self.vector(content, vector, &pack, workspace)?;
         let active = self.threads.active(speaker);
         let turns = active.and_then(|thread| self.threads.get(thread)).map_or(&[][..], |thread| &thread.turns);
-        let (similarity, best, source) = match self.log.vectors().filter(|_| embedded && self.log.is_embedded()) {
-            Some(vectors) => {
-                let Workspace { vector, search, .. } = &mut *workspace;
-                vectors.bound(vector, std::iter::once(0..vectors.len()), search);
-                let similarity = vectors.largest(vector, self.log.runs(turns), search).max(0.0);
-                let best = self.nearest_thread(speaker, |visit| {
-                    vectors.nearest(vector, std::iter::once(0..vectors.len()), search, visit);
-                });
-                (similarity, best, SimilaritySource::Embedding)
-            }
-            None => {
-                let source = self.compare(content, &pack, false, workspace);
-                let similarities = &workspace.calibrated;
-                let similarity = self.log.runs(turns).flat_map(|run| &similarities[run]).copied().fold(0.0, f32::max);
-                let best = self.nearest_thread(speaker, |visit| {
-                    for (at, similarity) in similarities.iter().enumerate() {
-                        visit(at, *similarity);
-                    }
-                });
-                (similarity, best, source)
-            }
-        };
+        let (similarity, best, source);
+        if let Some(vectors) = self.log.vectors().filter(|_| embedded && self.log.is_embedded()) {
+            let Workspace { vector, search, .. } = &mut *workspace;
+            let all = || std::iter::once(0..vectors.len());
+            vectors.bound(vector, all(), search);
+            similarity = vectors.largest(vector, self.log.runs(turns), search).max(0.0);
+            best = self.nearest_thread(speaker, |visit| vectors.nearest(vector, all(), search, visit));
+            source = SimilaritySource::Embedding;
+        } else {
+            source = self.compare(content, &pack, false, workspace);
+            let similarities = &workspace.calibrated;
+            similarity = self.log.runs(turns).flat_map(|run| &similarities[run]).copied().fold(0.0, f32::max);
+            best = self.nearest_thread(speaker, |visit| {
+                for (at, similarity) in similarities.iter().enumerate() {
+                    visit(at, *similarity);
+                }
+            });
+        }
         let of = self.decide_spec(content, settings, || Ok(similarity))?;
         let thread = match best {
             Some((similarity, thread)) if similarity > settings.thresholds.join => {

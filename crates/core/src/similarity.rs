@@ -150,7 +150,7 @@ pub fn at_least(values: &[f32], mut floor: f32, mut visit: impl FnMut(usize) -> 
         || {
             for (group, values) in values.chunks(GROUP).enumerate() {
                 // Without a branch for each value the loop is vectorised.
-                if values.iter().fold(false, |any, value| any | (*value >= floor)) {
+                if values.iter().fold(0, |any, value| any | u32::from(*value >= floor)) != 0 {
                     for (at, value) in values.iter().enumerate() {
                         if *value >= floor {
                             floor = visit(group * GROUP + at);

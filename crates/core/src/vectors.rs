@@ -161,7 +161,7 @@ impl Vectors {
     }
 
     /// Calls `visit` with position and similarity of the vectors of `runs` that are the most similar to the one `search` was
-    /// begun with, and of few others. It returns the similarity below which none is of use any more; it may see one twice.
+    /// begun with, and of few others. It returns the similarity below which none is of use any more.
     pub fn nearest(
         &self,
         unit: &[f32],
@@ -187,7 +187,10 @@ impl Vectors {
         }
         for run in runs {
             similarity::at_least(&search.bounds[run.clone()], floor, |at| {
-                floor = look(run.start + at);
+                let at = run.start + at;
+                if search.bounds[at] < top {
+                    floor = look(at);
+                }
                 floor
             });
         }
@@ -235,7 +238,9 @@ mod tests {
 
     fn filled(form: VectorForm, rows: &[Vec<f32>]) -> Vectors {
         let mut vectors = Vectors::new(form, rows[0].len());
-        rows.iter().for_each(|row| vectors.push(row));
+        for row in rows {
+            vectors.push(row);
+        }
         vectors
     }
 

@@ -335,10 +335,10 @@ impl Integers for pulp::x86::V4 {
 
     #[inline(always)]
     fn fold(self, [a, b, c, d]: [Self::Partial; 4]) -> [i32; 4] {
-        let f = self.avx512f;
-        let ab = f._mm512_add_epi32(f._mm512_unpacklo_epi32(a, b), f._mm512_unpackhi_epi32(a, b));
-        let cd = f._mm512_add_epi32(f._mm512_unpacklo_epi32(c, d), f._mm512_unpackhi_epi32(c, d));
-        let all = f._mm512_add_epi32(f._mm512_unpacklo_epi64(ab, cd), f._mm512_unpackhi_epi64(ab, cd));
+        let set = self.avx512f;
+        let ab = set._mm512_add_epi32(set._mm512_unpacklo_epi32(a, b), set._mm512_unpackhi_epi32(a, b));
+        let cd = set._mm512_add_epi32(set._mm512_unpacklo_epi32(c, d), set._mm512_unpackhi_epi32(c, d));
+        let all = set._mm512_add_epi32(set._mm512_unpacklo_epi64(ab, cd), set._mm512_unpackhi_epi64(ab, cd));
         let parts: [[i32; 4]; 4] = pulp::cast(all);
         std::array::from_fn(|r| (parts[0][r] + parts[2][r]) + (parts[1][r] + parts[3][r]))
     }
@@ -366,10 +366,10 @@ impl Integers for pulp::x86::V3 {
 
     #[inline(always)]
     fn fold(self, [a, b, c, d]: [Self::Partial; 4]) -> [i32; 4] {
-        let f = self.avx2;
-        let ab = f._mm256_add_epi32(f._mm256_unpacklo_epi32(a, b), f._mm256_unpackhi_epi32(a, b));
-        let cd = f._mm256_add_epi32(f._mm256_unpacklo_epi32(c, d), f._mm256_unpackhi_epi32(c, d));
-        let all = f._mm256_add_epi32(f._mm256_unpacklo_epi64(ab, cd), f._mm256_unpackhi_epi64(ab, cd));
+        let set = self.avx2;
+        let ab = set._mm256_add_epi32(set._mm256_unpacklo_epi32(a, b), set._mm256_unpackhi_epi32(a, b));
+        let cd = set._mm256_add_epi32(set._mm256_unpacklo_epi32(c, d), set._mm256_unpackhi_epi32(c, d));
+        let all = set._mm256_add_epi32(set._mm256_unpacklo_epi64(ab, cd), set._mm256_unpackhi_epi64(ab, cd));
         let parts: [[i32; 4]; 2] = pulp::cast(all);
         std::array::from_fn(|r| parts[0][r] + parts[1][r])
     }
@@ -377,8 +377,6 @@ impl Integers for pulp::x86::V3 {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::float_cmp, reason = "equal bits are the contract")]
-
     use proptest::prelude::*;
 
     use super::*;
@@ -435,7 +433,9 @@ mod tests {
 
     fn codes(dim: usize, rows: &[Vec<f32>]) -> Codes {
         let mut codes = Codes::new(dim);
-        rows.iter().for_each(|row| codes.push(row));
+        for row in rows {
+            codes.push(row);
+        }
         codes
     }
 
