@@ -73,7 +73,7 @@ export class TurnView extends ClassificationView implements Turn {
   }
 
   get envelope(): Envelope {
-    return (this.#envelope ??= this.#pack());
+    return (this.#envelope ??= new EnvelopeView(this.#columns, this.#asked, this.#assembled));
   }
 
   get headers(): Record<string, string> {
@@ -123,22 +123,48 @@ export class TurnView extends ClassificationView implements Turn {
   protected override threadId(): string {
     return this.#assembled.thread;
   }
+}
 
-  #pack(): Envelope {
-    const { items, budget, tokens, spent, estimated } = this.#assembled;
-    const leftOut = (): LeftOut[] => [...this.#turnsLeft(), ...this.#assembled.left];
-    let left: LeftOut[] | undefined;
-    return {
-      items,
-      get left() {
-        return (left ??= leftOut());
-      },
-      budget,
-      tokens,
-      saturation: budget > 0 ? tokens / budget : 0,
-      spent,
-      estimated,
-    };
+/**
+ * The envelope of a turn. (A class, not an object literal with a getter: of each of those V8 makes a hidden class, which
+ * keeps the whole turn alive until the old generation is collected.)
+ */
+class EnvelopeView implements Envelope {
+  readonly items: EnvelopeItem[];
+  readonly budget: number;
+  readonly tokens: number;
+  readonly saturation: number;
+  readonly spent: Record<Tier, number>;
+  readonly estimated: boolean;
+  readonly #columns: Columns;
+  readonly #asked: Asked;
+  readonly #assembled: Assembled;
+  #left: LeftOut[] | undefined;
+
+  constructor(columns: Columns, asked: Asked, assembled: Assembled) {
+    const { items, budget, tokens, spent, estimated } = assembled;
+    this.items = items;
+    this.budget = budget;
+    this.tokens = tokens;
+    this.saturation = budget > 0 ? tokens / budget : 0;
+    this.spent = spent;
+    this.estimated = estimated;
+    this.#columns = columns;
+    this.#asked = asked;
+    this.#assembled = assembled;
+  }
+
+  get left(): LeftOut[] {
+    return (this.#left ??= [...this.#turnsLeft(), ...this.#assembled.left]);
+  }
+
+  toJSON(): Envelope {
+    const { items, left, budget, tokens, saturation, spent, estimated } = this;
+    return { items, left, budget, tokens, saturation, spent, estimated };
+  }
+
+  [inspect.custom](): object {
+    return this.toJSON();
   }
 
   /** Most of a long log is left out, and few ask which turns: they are found when they are asked for. */

@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
+import { setFlagsFromString } from "node:v8";
+import { runInThisContext } from "node:vm";
 import { afterAll, describe, expect, test } from "vitest";
 import {
   createEngine,
@@ -954,6 +956,17 @@ describe("what is worked out when it is asked for", () => {
       expect(later.envelope.left).toEqual(left);
       expect(later.envelope.items).toEqual(now.envelope.items);
     }
+  });
+
+  test("envelopes are of one hidden class, and their JSON says what they left out", () => {
+    setFlagsFromString("--allow-natives-syntax");
+    const sameClass = runInThisContext("(a, b) => %HaveSameMap(a, b)") as (a: object, b: object) => boolean;
+    const session = etcd(createEngine({ clock: () => 0 }).session("s"));
+    const [one, other] = [0, 1].map(() => session.assemble(followUp, { budget: 20, dryRun: true }).envelope);
+    expect(sameClass(one!, other!)).toBe(true);
+    expect(one!.left.length).toBeGreaterThan(0);
+    expect(JSON.parse(JSON.stringify(other)) as object).toMatchObject({ left: one!.left, items: one!.items });
+    expect(inspect(other)).toContain("left: [");
   });
 
   test("the texts of packed turns are those of the log, whatever happens to the log", () => {
