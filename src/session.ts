@@ -364,7 +364,10 @@ export class Session {
     const result = host.call(() => host.native.append(handle, role, text, meta, vector, now));
     if (role <= 1) this.#system = null;
     this.#record(() => appendRecord(role, text, meta, vector, host.model, now));
-    if (result > 0) return { turnId: result };
+    if (result > 0) {
+      this.#names.keepTurn(result, text);
+      return { turnId: result };
+    }
     return result < 0 ? { scratchId: this.#names.scratch(-result) } : {};
   }
 
@@ -388,6 +391,7 @@ export class Session {
     const system = (this.#system ??= this.#systemMessages(handle));
     const json = host.overridesJson(overrides);
     const turn = new TurnView(columns, { overrides: json, vector }, assembled, { system, name: options?.name });
+    if (assembled.turnId !== null) this.#names.keepTurn(assembled.turnId, text);
     if (options?.dryRun !== true) this.#record(() => assembleRecord(text, json, vector, host.model, now));
     return turn;
   }
@@ -550,7 +554,8 @@ class SessionNames implements Names {
   readonly #live: () => number;
   readonly #threads: (string | undefined)[] = [];
   readonly #scratch: (string | undefined)[] = [];
-  readonly #turns = new Map<number, string>();
+  /** Texts of turns, by id. */
+  readonly #turns: (string | undefined)[] = [];
 
   constructor(host: Host, live: () => number) {
     this.#host = host;
@@ -573,13 +578,16 @@ class SessionNames implements Names {
   }
 
   turn(id: number): string {
-    let text = this.#turns.get(id);
-    if (text === undefined) {
-      text = this.#ask((session) => this.#host.native.turnText(session, id));
-      this.#turns.set(id, text);
-      this.#host.keepText(text.length);
-    }
+    const text = this.#turns[id] ?? this.#ask((session) => this.#host.native.turnText(session, id));
+    if (this.#turns[id] === undefined) this.keepTurn(id, text);
     return text;
+  }
+
+  /** A text that was given to the core; one with lone surrogates is not what the core has. */
+  keepTurn(id: number, text: string): void {
+    if (!text.isWellFormed()) return;
+    this.#turns[id] = text;
+    this.#host.keepText(text.length);
   }
 
   newThread(text: string, next: number): string {
@@ -597,13 +605,13 @@ class SessionNames implements Names {
   }
 
   forgetTexts(): void {
-    this.#turns.clear();
+    this.#turns.length = 0;
   }
 
   clear(): void {
     this.#threads.length = 0;
     this.#scratch.length = 0;
-    this.#turns.clear();
+    this.#turns.length = 0;
   }
 
   #ask<T>(question: (session: number) => T): T {
