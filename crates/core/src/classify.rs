@@ -83,8 +83,6 @@ pub struct Classification {
     pub query: Query,
     /// Content words of the turn itself.
     pub terms: Vec<u32>,
-    /// How much it needs each earlier turn, in log-odds, by position in the log; empty in the `spec` profile.
-    pub needs: Vec<f32>,
 }
 
 /// What classification reads.
@@ -501,8 +499,8 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     let context_dependent =
         context_dependent || !empty && matches!(intent, Intent::DrillDown | Intent::Clarify | Intent::ToolReference);
     let ellipsis = ellipsis > model::threshold("ellipsis");
-    let needs = needs_of(input, &references, &terms, thread, context_dependent, ellipsis, settings.half_life).scores();
-    let carries_over = (ellipsis || context_dependent).then(|| carried(&needs, input.context.log)).flatten();
+    let needs = || needs_of(input, &references, &terms, thread, context_dependent, ellipsis, settings.half_life);
+    let carries_over = (ellipsis || context_dependent).then(|| carried(&needs(), input.context.log)).flatten();
     let query = query(&references, carries_over, &terms, input.context.log);
     Classification {
         intent,
@@ -521,8 +519,28 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
         query,
         references,
         terms,
-        needs,
     }
+}
+
+/// What a classified turn needs of the log it was classified against: its text and similarities are those of the input.
+pub fn needs<'a>(
+    log: &'a TurnLog,
+    text: &'a Text,
+    calibrated: &'a [f32],
+    of: &'a Classification,
+    half_life: f64,
+) -> Needs<'a> {
+    Needs::new(needs::Evidence {
+        text,
+        log,
+        similarities: calibrated,
+        references: &of.references,
+        terms: &of.terms,
+        thread: of.thread.thread,
+        dependent: of.context_dependent,
+        ellipsis: of.ellipsis,
+        half_life,
+    })
 }
 
 /// What a turn's thread is decided on.
@@ -646,10 +664,9 @@ fn needs_of<'a>(
 }
 
 /// The turn an incomplete one answers or extends: of those within reach, the one it needs most; the newer of equals.
-fn carried(needs: &[f32], log: &TurnLog) -> Option<u32> {
-    let within = needs.len().saturating_sub(REACH)..needs.len();
-    let best = within.max_by(|a, b| needs[*a].total_cmp(&needs[*b]))?;
-    log.turns().get(best).map(|turn| turn.id)
+fn carried(needs: &Needs<'_>, log: &TurnLog) -> Option<u32> {
+    let turns = log.recent(REACH).iter().zip(needs.recent_scores(REACH));
+    turns.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(turn, _)| turn.id)
 }
 
 /// "write me a guide about …": a verb of writing whose object is a piece of writing (G-51).

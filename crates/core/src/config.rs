@@ -299,6 +299,24 @@ impl Settings<'_> {
             None => Blend::of(intent),
         }
     }
+
+    /// What classification reads of them, `name` being who speaks, filled in: equal ones classify alike.
+    pub fn decisive(&self, name: Option<&str>) -> CallOptions {
+        let Thresholds { join, stay, min_relevance } = self.thresholds;
+        CallOptions {
+            profile: Some(self.profile),
+            locale: Some(self.locale.to_owned()),
+            half_life: Some(self.half_life),
+            thresholds: Some(PartialThresholds {
+                join: Some(join),
+                stay: Some(stay),
+                min_relevance: Some(min_relevance),
+            }),
+            blend: self.blend.cloned(),
+            name: name.map(str::to_owned),
+            ..CallOptions::default()
+        }
+    }
 }
 
 impl Options {

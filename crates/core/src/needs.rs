@@ -156,10 +156,15 @@ impl<'a> Needs<'a> {
     /// How much each earlier turn is needed, in log-odds, oldest first. Cost: about 50 ns a turn, and a look at those that
     /// hold a word.
     pub fn scores(&self) -> Vec<f32> {
+        self.recent_scores(usize::MAX)
+    }
+
+    /// [`Needs::scores`] of the newest `most` turns.
+    pub fn recent_scores(&self, most: usize) -> Vec<f32> {
         static MODEL: OnceLock<Linear> = OnceLock::new();
         let model = MODEL.get_or_init(|| model::linear("need", &NEED_FEATURES));
-        let mut scores = Vec::with_capacity(self.of.log.len());
-        self.each(|features, turns| scores.extend_from_slice(&model.scores(features)[..turns]));
+        let mut scores = Vec::with_capacity(self.of.log.len().min(most));
+        self.each(most, |features, turns| scores.extend_from_slice(&model.scores(features)[..turns]));
         scores.reverse();
         scores
     }
@@ -167,29 +172,31 @@ impl<'a> Needs<'a> {
     /// The numbers of each earlier turn, oldest first.
     pub fn features(&self) -> Vec<[f32; NEED_FEATURES.len()]> {
         let mut found = Vec::with_capacity(self.of.log.len());
-        self.each(|features, turns| {
+        self.each(usize::MAX, |features, turns| {
             found.extend((0..turns).map(|lane| std::array::from_fn(|feature| features[feature][lane])));
         });
         found.reverse();
         found
     }
 
-    /// Calls `see` with the numbers of the turns, newest first, as many at a time as there are lanes, and how many they are.
-    fn each(&self, mut see: impl FnMut(&[Lanes; NEED_FEATURES.len()], usize)) {
+    /// Calls `see` with the numbers of the newest `most` turns, newest first, as many at a time as there are lanes, and how many
+    /// they are.
+    fn each(&self, most: usize, mut see: impl FnMut(&[Lanes; NEED_FEATURES.len()], usize)) {
         let overlaps = self.overlaps();
-        let most = overlaps.iter().copied().fold(0.0, f32::max);
+        let most_overlap = overlaps.iter().copied().fold(0.0, f32::max);
         let links = self.links();
         let mut inside = 0;
         let mut left = overlaps.len();
-        while left > 0 {
-            let turns = left.min(LANES);
+        let end = left.saturating_sub(most);
+        while left > end {
+            let turns = (left - end).min(LANES);
             let mut numbers = Numbers::default();
             for lane in 0..turns {
                 left -= 1;
                 inside += u32::from(self.of.log.turns()[left].thread == self.of.thread);
                 self.describe(left, inside, &overlaps, &links, &mut numbers, lane);
             }
-            see(&self.combine(&numbers, most), turns);
+            see(&self.combine(&numbers, most_overlap), turns);
         }
     }
 

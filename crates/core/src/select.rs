@@ -8,15 +8,6 @@ use crate::references::{Reason, turn_targets};
 use crate::threads::ThreadEvent;
 use crate::turn_log::{Mark, TurnLog, turn_recency};
 
-/// What selection reads beside the classification.
-#[derive(Debug)]
-pub struct Selection<'a> {
-    /// Earlier turns.
-    pub log: &'a TurnLog,
-    /// Tokens a message costs beside its text.
-    pub overhead: u32,
-}
-
 /// Recency weights by distance, computed once a half-life.
 #[derive(Debug, Default)]
 pub struct Recency {
@@ -235,18 +226,23 @@ pub fn spec_pinned(log: &TurnLog, referenced: &[u32], overhead: u32) -> Vec<Cand
 }
 
 /// Turns of the `default` profile: what the turn points at or extends is pinned; inside the thread each turn matters as
-/// much as it is likely to be needed; turns of other threads come in only when they very likely are.
-pub fn turns(selection: &Selection<'_>, of: &Classification) -> Vec<Candidate> {
+/// much as it is likely to be needed; turns of other threads come in only when they very likely are. `needs` in log-odds, by
+/// position in the log; `overhead`: tokens a message costs beside its text.
+pub fn turns(log: &TurnLog, of: &Classification, needs: &[f32], overhead: u32) -> Vec<Candidate> {
     /// How likely a turn of another thread must be needed.
     const FOREIGN: f32 = 0.5;
-    let log = selection.log;
     let pins = pinned(of);
     let resumed = of.thread.event == ThreadEvent::Resume;
-    let needed = log.turns().iter().zip(&of.needs).map(|(turn, need)| (turn, sigmoid(*need)));
+    let needed = log.turns().iter().zip(needs);
     needed
         .filter_map(|(turn, need)| {
             let pinned = pins.contains(&turn.id);
             let active = turn.thread == of.thread.thread;
+            // Most of a long log: what follows would say no after more work.
+            if !pinned && !active && *need <= 0.0 {
+                return None;
+            }
+            let need = sigmoid(*need);
             let (score, reason) = match (pinned, active) {
                 (true, _) if of.carries_over == Some(turn.id) => (1.0, Reason::CarriedOver),
                 (true, _) => (1.0, Reason::Pinned),
@@ -261,7 +257,7 @@ pub fn turns(selection: &Selection<'_>, of: &Classification) -> Vec<Candidate> {
                 kind: ItemKind::Turn,
                 id: turn.id,
                 score,
-                tokens: turn.tokens.saturating_add(selection.overhead),
+                tokens: turn.tokens.saturating_add(overhead),
                 pinned,
                 reason,
             })

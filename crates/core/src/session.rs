@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -23,7 +24,7 @@ use crate::knowledge::{KnowledgeBase, Policy};
 use crate::references::{Context, Reason, Target, turn_targets};
 use crate::render;
 use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility};
-use crate::select::{self, Recency, Selection, SpecTurns};
+use crate::select::{self, Recency, SpecTurns};
 use crate::similarity;
 use crate::spec;
 use crate::text::{Pack, PhraseKind, Text, entities, enumerations};
@@ -120,10 +121,34 @@ pub struct Workspace {
     calibrated: Vec<f32>,
     search: Search,
     recency: Recency,
+    /// The turn whose reading the other buffers hold, if it was only looked at: most are assembled next.
+    kept: Option<Kept>,
+}
+
+/// A classified turn and all that its classification depends on.
+#[derive(Debug)]
+struct Kept {
+    revision: Revision,
+    content: String,
+    vector: Option<Vec<f32>>,
+    options: CallOptions,
+    prepared: Prepared,
+}
+
+/// Tells the states of sessions apart: it changes with every change, and no two share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Revision(u64);
+
+impl Default for Revision {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 impl Workspace {
     fn read(&mut self, content: &str, pack: &Pack) {
+        self.kept = None;
         self.text.read(content, pack);
         self.is_read = true;
     }
@@ -168,6 +193,8 @@ pub struct Session {
     weight: usize,
     /// The newest user turn, its thread, and the thread's state before it: what a retry of the turn goes back to.
     before: Option<(u32, u32, ThreadState)>,
+    #[serde(skip)]
+    revision: Revision,
 }
 
 /// A packed item, rendered.
@@ -281,6 +308,7 @@ impl Session {
             embedding,
             weight: size_of::<Self>(),
             before: None,
+            revision: Revision::default(),
         }
     }
 
@@ -378,6 +406,7 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Result<Appended> {
+        self.revision = Revision::default();
         let hash = message_hash(role, content, meta.hash.as_deref());
         if let Some(appended) = self.already(meta.id.as_deref(), hash)? {
             return Ok(appended);
@@ -520,7 +549,8 @@ impl Session {
     }
 
     /// As [`Session::classify`] but for what the `spec` profile's pseudo-code does not need to decide the intent: the turn is
-    /// not filed, and its similarity only measured when no marker decides. True beside it when nothing is left out.
+    /// not filed, and its similarity only measured when no marker decides. True beside it when nothing is left out. What the
+    /// `default` profile finds is kept for a call of [`Session::assemble`] that asks the same next.
     ///
     /// Nothing is allocated in the `spec` profile, references apart.
     ///
@@ -536,10 +566,20 @@ impl Session {
     ) -> Result<(Classification, bool)> {
         let settings = call.options.settings(options)?;
         if settings.profile == Profile::Default {
-            return self.classify(content, vector, options, call, workspace).map(|of| (of, true));
+            let prepared = self.prepare(content, vector, options, call, workspace)?;
+            let of = prepared.classification.clone();
+            workspace.kept = Some(Kept {
+                revision: self.revision,
+                content: content.to_owned(),
+                vector: vector.map(<[f32]>::to_vec),
+                options: settings.decisive(options.name.as_deref()),
+                prepared,
+            });
+            return Ok((of, true));
         }
         refuse_blank(content)?;
         workspace.is_read = false;
+        workspace.kept = None;
         let mut source = SimilaritySource::None;
         let of = self.decide_spec(content, &settings, || {
             let speaker = self.speaker(options.name.as_deref());
@@ -601,10 +641,14 @@ impl Session {
         if let Some(Appended::Turn(id)) = again {
             return self.again(id, content, vector, options, base, call, workspace);
         }
-        let prepared = self.prepare(content, vector, options, call, workspace)?;
+        let prepared = match self.kept(content, vector, options, call, workspace) {
+            Some(prepared) => prepared,
+            None => self.prepare(content, vector, options, call, workspace)?,
+        };
         let settings = call.options.settings(options)?;
         let mut assembled = self.pack_envelope(content, &prepared, &settings, base, call, workspace)?;
         if !options.dry_run {
+            self.revision = Revision::default();
             let id = self.admit(content, &prepared, options, options.id.as_deref(), call, workspace)?;
             self.remember(options.id.clone(), hash, Appended::Turn(id));
             assembled.turn = Some(id);
@@ -621,6 +665,21 @@ impl Session {
         assembled.thread = slug;
         assembled.micros = started.elapsed().as_secs_f64() * 1e6;
         Ok(assembled)
+    }
+
+    /// What [`Session::glance`] found, if it was asked the same of the session as it is: the buffers are as it left them.
+    fn kept(
+        &self,
+        content: &str,
+        vector: Option<&[f32]>,
+        options: &CallOptions,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Option<Prepared> {
+        let kept = workspace.kept.take()?;
+        let same = kept.revision == self.revision && kept.content == content && kept.vector.as_deref() == vector;
+        let settings = call.options.settings(options).ok()?;
+        (same && kept.options == settings.decisive(options.name.as_deref())).then_some(kept.prepared)
     }
 
     /// A retry of a turn that is already in the log gets the envelope it would have got: the turns after it are set aside.
@@ -644,6 +703,7 @@ impl Session {
 
     /// Takes back every turn from `id` on.
     fn rewind(&mut self, id: u32) {
+        self.revision = Revision::default();
         let later: Vec<u32> = self.log.turns().iter().map(|turn| turn.id).filter(|turn| *turn >= id).collect();
         for turn in later.into_iter().rev().filter_map(|turn| self.log.remove(turn)) {
             self.threads.remove(turn.id);
@@ -741,6 +801,7 @@ impl Session {
 
     /// Files a turn in another thread: a later turn may show that it was mis-filed.
     pub fn refile(&mut self, id: u32, thread: u32, slug: &str) {
+        self.revision = Revision::default();
         let Some(turn) = self.log.get_mut(id) else { return };
         turn.thread = thread;
         let speaker = turn.speaker;
@@ -769,7 +830,6 @@ impl Session {
             reason,
             ellipsis: false,
             carries_over: None,
-            needs: Vec::new(),
             context_dependent: references.iter().any(|r| r.target.is_some()),
             document_request: false,
             thread: Decision {
@@ -889,6 +949,7 @@ impl Session {
     /// The built-in table is of English words: of another language's it knows fragments, whose vectors say "similar" of
     /// any two texts. Those are compared by their words.
     fn vector(&self, content: &str, vector: Option<&[f32]>, pack: &Pack, workspace: &mut Workspace) -> Result<bool> {
+        workspace.kept = None;
         match (&self.embedding, vector) {
             (Some(spec), Some(vector)) => {
                 spec.unit_into(vector, &mut workspace.vector)?;
@@ -905,6 +966,7 @@ impl Session {
 
     /// Similarity of the turn to every turn of the log, raw and calibrated, into the workspace.
     fn compare(&self, content: &str, pack: &Pack, embedded: bool, workspace: &mut Workspace) -> SimilaritySource {
+        workspace.kept = None;
         workspace.similarities.clear();
         workspace.calibrated.clear();
         if self.log.is_empty() {
@@ -993,7 +1055,7 @@ impl Session {
         let of = &prepared.classification;
         let mode = mode(settings.mode, of, &self.log);
         let overhead = call.options.message_overhead;
-        let mut candidates = self.conversation(prepared, settings, overhead, call)?;
+        let mut candidates = self.conversation(prepared, settings, overhead, call, workspace)?;
         let (knowledge, base) = self.knowledge(content, prepared, settings, mode, base, call, workspace)?;
         candidates.extend(knowledge);
         let mut reinvoke = Vec::new();
@@ -1072,7 +1134,7 @@ impl Session {
         let settings = call.options.settings(options)?;
         let prepared = before.prepare(content, vector, options, call, workspace)?;
         let overhead = call.options.message_overhead;
-        let mut candidates = before.conversation(&prepared, &settings, overhead, call)?;
+        let mut candidates = before.conversation(&prepared, &settings, overhead, call, workspace)?;
         if let Some(turns) = before.spec_turns(&prepared.classification, &settings, overhead, &mut workspace.recency) {
             candidates.extend(turns);
         }
@@ -1108,12 +1170,15 @@ impl Session {
         settings: &Settings<'_>,
         overhead: u32,
         call: Call<'_>,
+        workspace: &Workspace,
     ) -> Result<Vec<Candidate>> {
         let of = &prepared.classification;
         let mut candidates = if settings.profile == Profile::Spec {
             select::spec_pinned(&self.log, &of.query.turns, overhead)
         } else {
-            select::turns(&Selection { log: &self.log, overhead }, of)
+            let Workspace { text, calibrated, .. } = workspace;
+            let needs = classify::needs(&self.log, text, calibrated, of, settings.half_life).scores();
+            select::turns(&self.log, of, &needs, overhead)
         };
         let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::C as usize];
         let Some(thread) = self.threads.get(of.thread.thread).filter(|thread| thread.state != ThreadState::default())
@@ -1431,6 +1496,7 @@ impl Session {
         user_constraints: Option<Vec<String>>,
     ) -> Result<()> {
         let ordinal = self.thread_ordinal(slug)?;
+        self.revision = Revision::default();
         let Some(thread) = self.threads.get_mut(ordinal) else { return Ok(()) };
         let state = &mut thread.state;
         if let Some(lines) = established {
@@ -1449,6 +1515,7 @@ impl Session {
     /// turn.
     pub fn delete_turn(&mut self, id: u32) -> bool {
         let Some(turn) = self.log.remove(id) else { return false };
+        self.revision = Revision::default();
         // A thread is named after its first turn: the name goes with it.
         if self.threads.get(turn.thread).is_some_and(|thread| thread.turns.first() == Some(&id)) {
             let name = self.threads.free_slug(&format!("thread-{}", turn.thread + 1));
@@ -1535,6 +1602,7 @@ fn lexical_session(vector: &[f32]) -> Error {
 }
 
 /// What `prepare` found.
+#[derive(Debug)]
 struct Prepared {
     classification: Classification,
     embedded: bool,
@@ -1647,4 +1715,76 @@ fn tier_weights(of: &Classification) -> [f32; 3] {
     let weights = of.blend.weights();
     let heaviest = weights.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     weights.map(|weight| (weight / heaviest) as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::Counter;
+
+    const TURN: &str = "Which of them runs on port 2379?";
+
+    fn chat(call: Call<'_>, workspace: &mut Workspace) -> Session {
+        let mut session = Session::new("s", "", call.options);
+        let said = [
+            (MessageRole::User, "Which programs does an etcd member run?"),
+            (MessageRole::Assistant, "1. The server. 2. The gateway. 3. The client of the command line."),
+        ];
+        for (role, content) in said {
+            session.append(role, content, Meta::default(), None, call, workspace).unwrap();
+        }
+        session
+    }
+
+    #[test]
+    fn a_turn_that_was_looked_at_is_not_read_again_unless_something_changed() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let plain = CallOptions { dry_run: true, ..CallOptions::default() };
+        let strict = CallOptions { half_life: Some(2.0), ..plain.clone() };
+        let budget = CallOptions { budget: Some(100.0), id: Some("m".into()), ..plain.clone() };
+        let workspace = &mut Workspace::default();
+        let mut session = chat(call, workspace);
+        let other = chat(call, workspace);
+        let look = |session: &Session, workspace: &mut Workspace| {
+            session.glance(TURN, None, &plain, call, workspace).unwrap();
+        };
+        let kept = |session: &Session, content: &str, options: &CallOptions, workspace: &mut Workspace| {
+            session.kept(content, None, options, call, workspace).is_some()
+        };
+        for (content, options, same) in
+            [(TURN, &plain, true), (TURN, &budget, true), (TURN, &strict, false), ("And which?", &plain, false)]
+        {
+            look(&session, workspace);
+            assert_eq!(kept(&session, content, options, workspace), same, "{content} {options:?}");
+        }
+        look(&session, workspace);
+        assert!(!kept(&other, TURN, &plain, workspace));
+        look(&session, workspace);
+        other.classify(TURN, None, &plain, call, workspace).unwrap();
+        assert!(!kept(&session, TURN, &plain, workspace));
+        look(&session, workspace);
+        session.update_thread(None, None, None, Some(vec!["in German".into()])).unwrap();
+        assert!(!kept(&session, TURN, &plain, workspace));
+        look(&session, workspace);
+        session.delete_turn(1);
+        assert!(!kept(&session, TURN, &plain, workspace));
+    }
+
+    #[test]
+    fn looking_at_a_turn_changes_nothing_of_its_envelope() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let [mut looked, mut straight] = [(); 2].map(|()| chat(call, workspace));
+        for text in [TURN, "Explain the second one", "Thanks. How do I bake bread?"] {
+            looked.glance(text, None, &CallOptions::default(), call, workspace).unwrap();
+            let [a, b] = [&mut looked, &mut straight].map(|session| {
+                let assembled = session.assemble(text, None, &CallOptions::default(), None, call, workspace).unwrap();
+                format!("{:?}", Assembled { micros: 0.0, ..assembled })
+            });
+            assert_eq!(a, b);
+        }
+        assert_eq!(looked.snapshot(), straight.snapshot());
+    }
 }
