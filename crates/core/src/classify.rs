@@ -83,6 +83,8 @@ pub struct Classification {
     pub query: Query,
     /// Content words of the turn itself.
     pub terms: Vec<u32>,
+    /// How much it needs each earlier turn, in log-odds, by position in the log, if it is classified for packing.
+    pub needs: Vec<f32>,
 }
 
 /// What classification reads.
@@ -94,6 +96,8 @@ pub struct Input<'a> {
     pub threads: &'a Threads,
     /// Calibrated similarity to each turn, by position; empty without.
     pub calibrated: &'a [f32],
+    /// Recency weights by distance; beyond its end they are 0.
+    pub recency: &'a [f32],
     /// Where similarities came from.
     pub source: SimilaritySource,
     /// The marker pack in use.
@@ -102,6 +106,8 @@ pub struct Input<'a> {
     pub speaker: u16,
     /// How close the turn is to the pack's exemplars of a request to clarify; 0 when unknown.
     pub clarify_exemplar: f32,
+    /// Turns are selected next: what it needs of all of them is worked out, not only of those it may extend.
+    pub packing: bool,
 }
 
 /// Names of the numbers intents are decided on.
@@ -499,8 +505,13 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     let context_dependent =
         context_dependent || !empty && matches!(intent, Intent::DrillDown | Intent::Clarify | Intent::ToolReference);
     let ellipsis = ellipsis > model::threshold("ellipsis");
-    let needs = || needs_of(input, &references, &terms, thread, context_dependent, ellipsis, settings.half_life);
-    let carries_over = (ellipsis || context_dependent).then(|| carried(&needs(), input.context.log)).flatten();
+    let needed = || needs_of(input, &references, &terms, thread, context_dependent, ellipsis);
+    let needs = if input.packing { needed().scores() } else { Vec::new() };
+    let carries_over = (ellipsis || context_dependent).then(|| {
+        let recent = if needs.is_empty() { &needed().recent_scores(REACH) } else { &needs };
+        carried(recent, input.context.log)
+    });
+    let carries_over = carries_over.flatten();
     let query = query(&references, carries_over, &terms, input.context.log);
     Classification {
         intent,
@@ -519,16 +530,17 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
         query,
         references,
         terms,
+        needs,
     }
 }
 
-/// What a classified turn needs of the log it was classified against: its text and similarities are those of the input.
+/// What a classified turn needs of the log it was classified against; the rest as in [`Input`].
 pub fn needs<'a>(
     log: &'a TurnLog,
     text: &'a Text,
     calibrated: &'a [f32],
+    recency: &'a [f32],
     of: &'a Classification,
-    half_life: f64,
 ) -> Needs<'a> {
     Needs::new(needs::Evidence {
         text,
@@ -539,7 +551,7 @@ pub fn needs<'a>(
         thread: of.thread.thread,
         dependent: of.context_dependent,
         ellipsis: of.ellipsis,
-        half_life,
+        recency,
     })
 }
 
@@ -648,7 +660,6 @@ fn needs_of<'a>(
     thread: Decision,
     dependent: bool,
     ellipsis: bool,
-    half_life: f64,
 ) -> Needs<'a> {
     Needs::new(needs::Evidence {
         text: input.context.text,
@@ -659,14 +670,14 @@ fn needs_of<'a>(
         thread: thread.thread,
         dependent,
         ellipsis,
-        half_life,
+        recency: input.recency,
     })
 }
 
 /// The turn an incomplete one answers or extends: of those within reach, the one it needs most; the newer of equals.
-fn carried(needs: &Needs<'_>, log: &TurnLog) -> Option<u32> {
-    let turns = log.recent(REACH).iter().zip(needs.recent_scores(REACH));
-    turns.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(turn, _)| turn.id)
+fn carried(needs: &[f32], log: &TurnLog) -> Option<u32> {
+    let turns = log.recent(REACH).iter().rev().zip(needs.iter().rev());
+    turns.rev().max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(turn, _)| turn.id)
 }
 
 /// "write me a guide about …": a verb of writing whose object is a piece of writing (G-51).
@@ -741,7 +752,7 @@ pub struct Inspection {
 }
 
 /// Everything the models see of a turn, for fitting their weights.
-pub fn inspect(input: &Input<'_>, thresholds: Thresholds, half_life: f64) -> Inspection {
+pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
     let terms = content_terms(input.context.text, READ_TERMS);
     let mut references = resolve_references(&input.context);
     let dependence = dependence_features(input, &references, &terms);
@@ -756,7 +767,7 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds, half_life: f64) -> Ins
         dependence: dependence.to_vec(),
         needs: {
             let elliptical = ellipsis > model::threshold("ellipsis");
-            let needs = needs_of(input, &references, &terms, thread, dependent, elliptical, half_life);
+            let needs = needs_of(input, &references, &terms, thread, dependent, elliptical);
             let turns = input.context.log.turns().iter();
             turns.zip(needs.features()).map(|(turn, features)| (turn.id, features.to_vec())).collect()
         },

@@ -77,7 +77,7 @@ impl Packing {
 pub fn pack(candidates: Vec<Candidate>, turns: Option<SpecTurns<'_>>, budget: u32, blend: Blend) -> Packing {
     let weights = blend.weights();
     let shares = shares(budget, weights);
-    let order = ranked(&candidates);
+    let order = by_score(candidates.len(), |at| candidates[at].score);
     let taken = vec![false; candidates.len()];
     let packing = Packing { candidates, taken, shares, ..Packing::default() };
     let mut state = State { order, turns, budget, packing };
@@ -92,11 +92,11 @@ pub fn pack(candidates: Vec<Candidate>, turns: Option<SpecTurns<'_>>, budget: u3
     Packing { free, ..state.packing }
 }
 
-/// Candidates by score, then pinned order of arrival: a total order (G-65).
-fn ranked(candidates: &[Candidate]) -> Vec<usize> {
-    // Scores are 0 or more: their bits are in their order.
-    let key = |at: usize| u64::from(!candidates[at].score.max(0.0).to_bits()) << 32 | at as u64;
-    let mut order: Vec<u64> = (0..candidates.len()).map(key).collect();
+/// The positions of `len` scores, each 0 or more: the largest first, then by position, a total order (G-65).
+fn by_score(len: usize, score: impl Fn(usize) -> f32) -> Vec<usize> {
+    // The bits of such scores are in their order.
+    let key = |at: usize| u64::from(!score(at).max(0.0).to_bits()) << 32 | at as u64;
+    let mut order: Vec<u64> = (0..len).map(key).collect();
     order.sort_unstable();
     order.into_iter().map(|key| key as u32 as usize).collect()
 }
@@ -262,8 +262,7 @@ pub fn sandwich_literal(scores: &[f32]) -> Vec<usize> {
 
 /// Critical ≥ 0.80, important ≥ 0.50, supporting below (R003-9), each best first.
 fn classes(scores: &[f32]) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
-    let mut order: Vec<usize> = (0..scores.len()).collect();
-    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+    let order = by_score(scores.len(), |at| scores[at]);
     let (critical, rest): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|at| scores[*at] >= 0.80);
     let (important, supporting) = rest.into_iter().partition(|at| scores[*at] >= 0.50);
     (critical, important, supporting)

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use crate::model::{self, Linear};
 use crate::references::{Reference, Target};
 use crate::text::{PhraseKind, Text};
-use crate::turn_log::{Role, TurnLog, turn_recency};
+use crate::turn_log::{Role, TurnLog};
 
 /// How many turns back an incomplete turn looks for what it carries over.
 pub const REACH: usize = 24;
@@ -83,8 +83,8 @@ pub struct Evidence<'a> {
     pub dependent: bool,
     /// It is incomplete.
     pub ellipsis: bool,
-    /// Turns until the recency weight halves.
-    pub half_life: f64,
+    /// Recency weights by distance; beyond its end they are 0.
+    pub recency: &'a [f32],
 }
 
 /// Scores earlier turns for one turn.
@@ -109,8 +109,8 @@ pub struct Needs<'a> {
 impl<'a> Needs<'a> {
     /// Cost: one pass over the roles and similarities of the log.
     pub fn new(of: Evidence<'a>) -> Self {
-        let turns = of.log.turns();
-        let newest = |role: Role| turns.iter().rposition(|turn| turn.role == role && turn.thread == of.thread);
+        let turns = of.log.traits();
+        let newest = |role: Role| turns.iter().rposition(|turn| turn.thread == of.thread && turn.role() == role);
         let idf: Vec<f32> = of.terms.iter().map(|term| of.log.idf(*term)).collect();
         let resolved = of.references.iter().filter(|r| r.target.is_some());
         Self {
@@ -125,7 +125,7 @@ impl<'a> Needs<'a> {
             short: of.terms.len() <= 2,
             follow_up: of.text.phrase(PhraseKind::FollowUp).is_some_and(|p| p.words.start <= 2),
             pronoun: resolved.clone().any(|r| r.span.len() <= 5),
-            alone: turns.iter().all(|turn| turn.role == Role::User),
+            alone: turns.iter().all(|turn| turn.role() == Role::User),
             of,
         }
     }
@@ -148,9 +148,10 @@ impl<'a> Needs<'a> {
 
     /// The other half of an exchange: a question's answer, an answer's question.
     fn partner(&self, position: usize) -> Option<usize> {
-        let turns = self.of.log.turns();
-        let at = if turns[position].role == Role::User { position + 1 } else { position.checked_sub(1)? };
-        turns.get(at).filter(|other| other.role != turns[position].role).map(|_| at)
+        let turns = self.of.log.traits();
+        let role = turns[position].role();
+        let at = if role == Role::User { position + 1 } else { position.checked_sub(1)? };
+        turns.get(at).filter(|other| other.role() != role).map(|_| at)
     }
 
     /// How much each earlier turn is needed, in log-odds, oldest first. Cost: about 50 ns a turn, and a look at those that
@@ -185,19 +186,22 @@ impl<'a> Needs<'a> {
         let overlaps = self.overlaps();
         let most_overlap = overlaps.iter().copied().fold(0.0, f32::max);
         let links = self.links();
-        let mut inside = 0;
-        let mut left = overlaps.len();
-        let end = left.saturating_sub(most);
-        while left > end {
-            let turns = (left - end).min(LANES);
-            let mut numbers = Numbers::default();
-            for lane in 0..turns {
-                left -= 1;
-                inside += u32::from(self.of.log.turns()[left].thread == self.of.thread);
-                self.describe(left, inside, &overlaps, &links, &mut numbers, lane);
+        with_ages(overlaps.len(), |ages| {
+            let mut inside = 0;
+            let mut left = overlaps.len();
+            let end = left.saturating_sub(most);
+            while left > end {
+                let turns = (left - end).min(LANES);
+                let mut numbers = Numbers::default();
+                for lane in 0..turns {
+                    left -= 1;
+                    inside += usize::from(self.of.log.traits()[left].thread == self.of.thread);
+                    self.describe(left, inside, &overlaps, &links, &mut numbers, lane);
+                    numbers.age[lane] = ages[overlaps.len() - left];
+                }
+                see(&self.combine(&numbers, most_overlap), turns);
             }
-            see(&self.combine(&numbers, most_overlap), turns);
-        }
+        });
     }
 
     /// What points at each earlier turn.
@@ -221,15 +225,15 @@ impl<'a> Needs<'a> {
     fn describe(
         &self,
         position: usize,
-        inside: u32,
+        inside: usize,
         overlaps: &[f32],
         links: &[Links],
         into: &mut Numbers,
         lane: usize,
     ) {
         let flag = |holds: bool| f32::from(u8::from(holds));
-        let Evidence { log, thread, .. } = self.of;
-        let turn = &log.turns()[position];
+        let Evidence { log, thread, recency, .. } = self.of;
+        let turn = log.traits()[position];
         let (overlap, similarity) = (overlaps[position], self.similarity(position));
         // Said once, so that no look into the lanes is checked.
         let lane = lane % LANES;
@@ -241,9 +245,8 @@ impl<'a> Needs<'a> {
         into.second[lane] = flag(distance == 2);
         into.first[lane] = flag(self.first == Some(position));
         into.inside[lane] = flag(turn.thread == thread);
-        into.recency[lane] = if turn.thread == thread { recency(inside, self.of.half_life) } else { 0.0 };
-        into.age[lane] = age(distance as u32);
-        into.user[lane] = flag(turn.role == Role::User);
+        into.recency[lane] = if turn.thread == thread { recency.get(inside).copied().unwrap_or(0.0) } else { 0.0 };
+        into.user[lane] = flag(turn.role() == Role::User);
         into.overlap[lane] = overlap;
         into.similarity[lane] = similarity;
         into.exchange_overlap[lane] = partner.map_or(overlap, |at| overlap.max(overlaps[at]));
@@ -251,10 +254,10 @@ impl<'a> Needs<'a> {
         into.exchange_reference[lane] = flag(partner.is_some_and(|at| links[at].confidence > 0.0));
         into.reference[lane] = links[position].confidence;
         into.alternative[lane] = flag(links[position].alternative);
-        into.question[lane] = flag(turn.question);
-        into.list[lane] = flag(!turn.lists.is_empty());
-        into.named[lane] = flag(!turn.entities.is_empty());
-        into.terms[lane] = turn.terms.len().min(40) as f32;
+        into.question[lane] = flag(turn.question());
+        into.list[lane] = flag(turn.list());
+        into.named[lane] = flag(turn.named());
+        into.terms[lane] = f32::from(turn.terms.min(40));
         into.referred[lane] = flag(links[position].referred);
     }
 
@@ -365,33 +368,15 @@ fn product(a: &Lanes, b: &Lanes) -> Lanes {
     std::array::from_fn(|lane| a[lane] * b[lane])
 }
 
-/// [`turn_recency`], worked out once for each distance as long as the half-life stays.
-fn recency(distance: u32, half_life: f64) -> f32 {
+/// Calls `see` with how far back each distance up to `most` is, on a scale that shrinks what is long ago; worked out once.
+fn with_ages(most: usize, see: impl FnOnce(&[f32])) {
     thread_local! {
-        static KNOWN: RefCell<(f64, Vec<f32>)> = const { RefCell::new((0.0, Vec::new())) };
+        static AGES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
     }
-    KNOWN.with_borrow_mut(|(of, known)| {
-        if of.to_bits() != half_life.to_bits() {
-            (*of, *known) = (half_life, Vec::new());
-        }
-        if known.len() <= distance as usize {
-            known.extend((known.len() as u32..=distance).map(|distance| turn_recency(distance, half_life) as f32));
-        }
-        known[distance as usize]
-    })
-}
-
-/// How far back, on a scale that shrinks what is long ago; worked out once for each distance.
-fn age(distance: u32) -> f32 {
-    thread_local! {
-        static KNOWN: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
-    }
-    KNOWN.with_borrow_mut(|known| {
-        if known.len() <= distance as usize {
-            known.extend((known.len() as u32..=distance).map(|distance| (distance as f32).ln_1p() / 3.0));
-        }
-        known[distance as usize]
-    })
+    AGES.with_borrow_mut(|ages| {
+        ages.extend((ages.len()..=most).map(|distance| (distance as f32).ln_1p() / 3.0));
+        see(ages);
+    });
 }
 
 #[cfg(test)]
@@ -427,7 +412,7 @@ mod tests {
             thread,
             dependent: true,
             ellipsis: true,
-            half_life: 6.0,
+            recency: crate::select::Recency::default().over(log, 6.0),
         })
         .scores()
     }

@@ -16,6 +16,11 @@ pub struct Recency {
 }
 
 impl Recency {
+    /// The weights last asked for.
+    pub fn weights(&self) -> &[f32] {
+        &self.weights
+    }
+
     /// Weights of distances from 0 on: up to the oldest turn of a log, or to the first that is 0, as all beyond it are.
     pub fn over(&mut self, log: &TurnLog, half_life: f64) -> &[f32] {
         let most = log.marks().first().map_or(0, |mark| log.next_id() - mark.id);
@@ -233,11 +238,11 @@ pub fn turns(log: &TurnLog, of: &Classification, needs: &[f32], overhead: u32) -
     const FOREIGN: f32 = 0.5;
     let pins = pinned(of);
     let resumed = of.thread.event == ThreadEvent::Resume;
-    let needed = log.turns().iter().zip(needs);
+    let needed = log.marks().iter().zip(log.traits()).zip(needs);
     needed
-        .filter_map(|(turn, need)| {
+        .filter_map(|((turn, traits), need)| {
             let pinned = pins.contains(&turn.id);
-            let active = turn.thread == of.thread.thread;
+            let active = traits.thread == of.thread.thread;
             // Most of a long log: what follows would say no after more work.
             if !pinned && !active && *need <= 0.0 {
                 return None;

@@ -419,7 +419,7 @@ impl Session {
             }
             MessageRole::User => {
                 let options = CallOptions { name: meta.name, entities: meta.entities, ..CallOptions::default() };
-                let prepared = self.prepare(content, vector, &options, call, workspace)?;
+                let prepared = self.prepare(content, vector, &options, false, call, workspace)?;
                 Appended::Turn(self.admit(content, &prepared, &options, host_id.as_deref(), call, workspace)?)
             }
             MessageRole::Assistant => {
@@ -545,7 +545,7 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Result<Classification> {
-        self.prepare(content, vector, options, call, workspace).map(|prepared| prepared.classification)
+        self.prepare(content, vector, options, false, call, workspace).map(|prepared| prepared.classification)
     }
 
     /// As [`Session::classify`] but for what the `spec` profile's pseudo-code does not need to decide the intent: the turn is
@@ -566,7 +566,7 @@ impl Session {
     ) -> Result<(Classification, bool)> {
         let settings = call.options.settings(options)?;
         if settings.profile == Profile::Default {
-            let prepared = self.prepare(content, vector, options, call, workspace)?;
+            let prepared = self.prepare(content, vector, options, false, call, workspace)?;
             let of = prepared.classification.clone();
             workspace.kept = Some(Kept {
                 revision: self.revision,
@@ -643,28 +643,37 @@ impl Session {
         }
         let prepared = match self.kept(content, vector, options, call, workspace) {
             Some(prepared) => prepared,
-            None => self.prepare(content, vector, options, call, workspace)?,
+            None => self.prepare(content, vector, options, true, call, workspace)?,
         };
         let settings = call.options.settings(options)?;
-        let mut assembled = self.pack_envelope(content, &prepared, &settings, base, call, workspace)?;
+        let envelope = self.pack_envelope(content, &prepared, &settings, base, call, workspace)?;
+        let mut turn = None;
         if !options.dry_run {
             self.revision = Revision::default();
             let id = self.admit(content, &prepared, options, options.id.as_deref(), call, workspace)?;
             self.remember(options.id.clone(), hash, Appended::Turn(id));
-            assembled.turn = Some(id);
+            turn = Some(id);
         }
-        let slug = self.thread_slug(content, &prepared, call.options, workspace);
-        let resolved = prepared.classification.references.iter().filter(|r| r.target.is_some()).count();
-        assembled.headers = headers::headers(
-            assembled.mode,
-            prepared.classification.blend,
-            prepared.classification.intent,
-            resolved,
-            &slug,
-        );
-        assembled.thread = slug;
-        assembled.micros = started.elapsed().as_secs_f64() * 1e6;
-        Ok(assembled)
+        let thread = self.thread_slug(content, &prepared, call.options, workspace);
+        let classification = prepared.classification;
+        let resolved = classification.references.iter().filter(|r| r.target.is_some()).count();
+        let Envelope { mode, items, left, free, spent, reinvoke, subqueries } = envelope;
+        Ok(Assembled {
+            headers: headers::headers(mode, classification.blend, classification.intent, resolved, &thread),
+            classification,
+            turn,
+            mode,
+            items,
+            left,
+            free,
+            budget: settings.budget,
+            spent,
+            estimated: call.counter.estimated(),
+            thread,
+            reinvoke,
+            subqueries,
+            micros: started.elapsed().as_secs_f64() * 1e6,
+        })
     }
 
     /// What [`Session::glance`] found, if it was asked the same of the session as it is: the buffers are as it left them.
@@ -736,12 +745,14 @@ impl Session {
         }
     }
 
-    /// Reads the turn, compares it and classifies it. `workspace.vector` holds the unit vector afterwards.
+    /// Reads the turn, compares it and classifies it, also for `packing` if that is next. `workspace.vector` holds the unit
+    /// vector afterwards.
     fn prepare(
         &self,
         content: &str,
         vector: Option<&[f32]>,
         options: &CallOptions,
+        packing: bool,
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Result<Prepared> {
@@ -755,7 +766,8 @@ impl Session {
         let embedded = self.vector(content, vector, &pack, workspace)?;
         let source = self.compare(content, &pack, embedded, workspace);
         let speaker = self.speaker(options.name.as_deref());
-        let input = self.input(content, &pack, embedded, source, speaker, workspace);
+        workspace.recency.over(&self.log, settings.half_life);
+        let input = Input { packing, ..self.input(content, &pack, embedded, source, speaker, workspace) };
         let classification = classify::classify(&input, &settings);
         Ok(Prepared { classification, embedded, pack, speaker })
     }
@@ -779,10 +791,12 @@ impl Session {
             },
             threads: &self.threads,
             calibrated: &workspace.calibrated,
+            recency: workspace.recency.weights(),
             source,
             pack,
             speaker,
             clarify_exemplar: self.exemplar(pack, embedded.then_some(&workspace.vector[..])),
+            packing: false,
         }
     }
 
@@ -795,16 +809,15 @@ impl Session {
         workspace.read(content, &pack);
         let embedded = self.vector(content, None, &pack, workspace)?;
         let source = self.compare(content, &pack, embedded, workspace);
+        workspace.recency.over(&self.log, call.options.half_life);
         let input = self.input(content, &pack, embedded, source, 0, workspace);
-        Ok(classify::inspect(&input, call.options.thresholds, call.options.half_life))
+        Ok(classify::inspect(&input, call.options.thresholds))
     }
 
     /// Files a turn in another thread: a later turn may show that it was mis-filed.
     pub fn refile(&mut self, id: u32, thread: u32, slug: &str) {
         self.revision = Revision::default();
-        let Some(turn) = self.log.get_mut(id) else { return };
-        turn.thread = thread;
-        let speaker = turn.speaker;
+        let Some(speaker) = self.log.refile(id, thread) else { return };
         self.threads.remove(id);
         self.threads.settle(&self.log);
         self.threads.file(id, thread, speaker, slug);
@@ -845,6 +858,7 @@ impl Session {
             locale: spec::locale(),
             query: Query { turns: turn_targets(&references).collect(), terms: Vec::new() },
             terms: Vec::new(),
+            needs: Vec::new(),
             references,
         })
     }
@@ -1051,7 +1065,7 @@ impl Session {
         base: Option<&mut KnowledgeBase>,
         call: Call<'_>,
         workspace: &mut Workspace,
-    ) -> Result<Assembled> {
+    ) -> Result<Envelope> {
         let of = &prepared.classification;
         let mode = mode(settings.mode, of, &self.log);
         let overhead = call.options.message_overhead;
@@ -1094,22 +1108,7 @@ impl Session {
             .collect();
         left.extend(excluded);
         let subqueries = if mode == Mode::Conversation { Vec::new() } else { self.subqueries(of) };
-        Ok(Assembled {
-            classification: of.clone(),
-            turn: None,
-            mode,
-            items,
-            left,
-            free: packing.free,
-            budget: settings.budget,
-            spent,
-            estimated: call.counter.estimated(),
-            thread: String::new(),
-            headers: Vec::new(),
-            reinvoke,
-            subqueries,
-            micros: 0.0,
-        })
+        Ok(Envelope { mode, items, left, free: packing.free, spent, reinvoke, subqueries })
     }
 
     /// The candidates of Tier C that an envelope left out, by the session as it was when turn `next` was the next to come:
@@ -1132,7 +1131,7 @@ impl Session {
     ) -> Result<Vec<LeftOut>> {
         let before = self.before_turn(next);
         let settings = call.options.settings(options)?;
-        let prepared = before.prepare(content, vector, options, call, workspace)?;
+        let prepared = before.prepare(content, vector, options, true, call, workspace)?;
         let overhead = call.options.message_overhead;
         let mut candidates = before.conversation(&prepared, &settings, overhead, call, workspace)?;
         if let Some(turns) = before.spec_turns(&prepared.classification, &settings, overhead, &mut workspace.recency) {
@@ -1170,14 +1169,19 @@ impl Session {
         settings: &Settings<'_>,
         overhead: u32,
         call: Call<'_>,
-        workspace: &Workspace,
+        workspace: &mut Workspace,
     ) -> Result<Vec<Candidate>> {
         let of = &prepared.classification;
         let mut candidates = if settings.profile == Profile::Spec {
             select::spec_pinned(&self.log, &of.query.turns, overhead)
         } else {
-            let Workspace { text, calibrated, .. } = workspace;
-            let needs = classify::needs(&self.log, text, calibrated, of, settings.half_life).scores();
+            let Workspace { text, calibrated, recency, .. } = workspace;
+            let recency = recency.over(&self.log, settings.half_life);
+            let needs = if of.needs.len() == self.log.len() {
+                Cow::Borrowed(&of.needs)
+            } else {
+                Cow::Owned(classify::needs(&self.log, text, calibrated, recency, of).scores())
+            };
             select::turns(&self.log, of, &needs, overhead)
         };
         let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::C as usize];
@@ -1601,6 +1605,17 @@ fn lexical_session(vector: &[f32]) -> Error {
     )
 }
 
+/// What `pack_envelope` made; as in [`Assembled`].
+struct Envelope {
+    mode: Mode,
+    items: Vec<Item>,
+    left: Vec<LeftOut>,
+    free: u32,
+    spent: [u32; 3],
+    reinvoke: Vec<u32>,
+    subqueries: Vec<String>,
+}
+
 /// What `prepare` found.
 #[derive(Debug)]
 struct Prepared {
@@ -1780,8 +1795,9 @@ mod tests {
         for text in [TURN, "Explain the second one", "Thanks. How do I bake bread?"] {
             looked.glance(text, None, &CallOptions::default(), call, workspace).unwrap();
             let [a, b] = [&mut looked, &mut straight].map(|session| {
-                let assembled = session.assemble(text, None, &CallOptions::default(), None, call, workspace).unwrap();
-                format!("{:?}", Assembled { micros: 0.0, ..assembled })
+                let mut of = session.assemble(text, None, &CallOptions::default(), None, call, workspace).unwrap();
+                of.classification.needs.clear();
+                format!("{:?}", Assembled { micros: 0.0, ..of })
             });
             assert_eq!(a, b);
         }

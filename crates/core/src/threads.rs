@@ -309,10 +309,10 @@ pub struct Evidence<'a> {
 pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
     let Evidence { log, terms, .. } = *evidence;
     let mut all = vec![Closeness::default(); threads.all().len()];
-    for (position, turn) in log.turns().iter().enumerate() {
+    for (position, turn) in log.traits().iter().enumerate() {
         let Some(close) = all.get_mut(turn.thread as usize) else { continue };
         let similarity = evidence.similarities.get(position).copied().unwrap_or(0.0);
-        let (best, last) = match turn.role {
+        let (best, last) = match turn.role() {
             Role::User => (&mut close.similarity, &mut close.last_user),
             Role::Assistant => (&mut close.answers, &mut close.last_answer),
         };
@@ -333,7 +333,7 @@ pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
     for (term, idf) in terms.iter().zip(&idf) {
         holders.clear();
         log.holders(*term, |at| {
-            let thread = log.turns()[at].thread;
+            let thread = log.traits()[at].thread;
             if (thread as usize) < all.len() && holders.last() != Some(&thread) && !holders.contains(&thread) {
                 holders.push(thread);
             }

@@ -70,6 +70,53 @@ pub struct Mark {
     pub tokens: u32,
 }
 
+/// What scoring asks of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trait {
+    /// [`Turn::thread`]
+    pub thread: u32,
+    /// Number of [`Turn::terms`], [`u8::MAX`] at most.
+    pub terms: u8,
+    /// Flags.
+    bits: u8,
+}
+
+impl Trait {
+    const USER: u8 = 1;
+    const QUESTION: u8 = 2;
+    const LIST: u8 = 4;
+    const NAMED: u8 = 8;
+
+    fn of(turn: &Turn) -> Self {
+        let flag = |holds: bool, bit: u8| if holds { bit } else { 0 };
+        let bits = flag(turn.role == Role::User, Self::USER)
+            | flag(turn.question, Self::QUESTION)
+            | flag(!turn.lists.is_empty(), Self::LIST)
+            | flag(!turn.entities.is_empty(), Self::NAMED);
+        Self { thread: turn.thread, terms: turn.terms.len().min(usize::from(u8::MAX)) as u8, bits }
+    }
+
+    /// Who spoke.
+    pub const fn role(self) -> Role {
+        if self.bits & Self::USER == 0 { Role::Assistant } else { Role::User }
+    }
+
+    /// [`Turn::question`]
+    pub const fn question(self) -> bool {
+        self.bits & Self::QUESTION != 0
+    }
+
+    /// It has [`Turn::lists`].
+    pub const fn list(self) -> bool {
+        self.bits & Self::LIST != 0
+    }
+
+    /// It has [`Turn::entities`].
+    pub const fn named(self) -> bool {
+        self.bits & Self::NAMED != 0
+    }
+}
+
 mod shared {
     use std::sync::Arc;
 
@@ -90,6 +137,8 @@ pub struct TurnLog {
     turns: Vec<Turn>,
     /// What packing asks of every turn, close together.
     marks: Vec<Mark>,
+    /// What scoring asks of every turn, close together.
+    traits: Vec<Trait>,
     form: VectorForm,
     /// None before the first vector.
     vectors: Option<Vectors>,
@@ -142,6 +191,11 @@ impl TurnLog {
         &self.marks
     }
 
+    /// What scoring asks of the turns, oldest first.
+    pub fn traits(&self) -> &[Trait] {
+        &self.traits
+    }
+
     /// The newest `n` turns, oldest of them first; none for 0.
     pub fn recent(&self, n: usize) -> &[Turn] {
         &self.turns[self.turns.len().saturating_sub(n)..]
@@ -160,9 +214,12 @@ impl TurnLog {
         self.position(id).map(|at| &self.turns[at])
     }
 
-    /// A turn by id, for changing what it links to.
-    pub fn get_mut(&mut self, id: u32) -> Option<&mut Turn> {
-        self.position(id).map(|at| &mut self.turns[at])
+    /// Files a turn in another thread; who spoke, unless there is no such turn.
+    pub fn refile(&mut self, id: u32, thread: u32) -> Option<u16> {
+        let at = self.position(id)?;
+        self.turns[at].thread = thread;
+        self.traits[at].thread = thread;
+        Some(self.turns[at].speaker)
     }
 
     /// The newest turn of a role.
@@ -270,6 +327,7 @@ impl TurnLog {
             *self.frequency.entry(*term).or_default() += 1;
         }
         self.marks.push(Mark { id: turn.id, tokens: turn.tokens });
+        self.traits.push(Trait::of(&turn));
         match &mut self.postings {
             Some(postings) => postings.add(turn.id, &turn.terms),
             None if self.turns.len() >= INDEXED_TURNS => {
@@ -283,6 +341,7 @@ impl TurnLog {
         let excess = self.turns.len().saturating_sub(ring.unwrap_or(usize::MAX));
         let gone: Vec<Turn> = self.turns.drain(..excess).collect();
         self.marks.drain(..excess);
+        self.traits.drain(..excess);
         if let Some(vectors) = self.vectors.as_mut().filter(|_| excess > 0) {
             vectors.remove(0, excess);
         }
@@ -298,6 +357,7 @@ impl TurnLog {
         let at = self.position(id)?;
         let turn = self.turns.remove(at);
         self.marks.remove(at);
+        self.traits.remove(at);
         if let Some(vectors) = &mut self.vectors {
             vectors.remove(at, 1);
         }
@@ -335,8 +395,7 @@ impl TurnLog {
     /// Bytes held, text left out.
     pub fn bytes(&self) -> usize {
         let of = |turn: &Turn| {
-            size_of::<Turn>()
-                + size_of::<Mark>()
+            size_of::<(Turn, Mark, Trait)>()
                 + turn.terms.len() * 4
                 + turn.references.bytes()
                 + turn.scratch.bytes()
