@@ -45,6 +45,9 @@ export declare function engineInfo(engine: number): string
 /** Opens an engine. */
 export declare function engineOpen(options: string, counter?: ((arg0: string) => number) | undefined | null): number
 
+/** Bytes outside its heap that the JavaScript engine was told of, by all addons: `process.memoryUsage()` does not show them. */
+export declare function externalMemory(): number
+
 /** Adds or replaces facts, JSON, with their vectors as rows; returns how many. */
 export declare function factsAdd(facts: number, json: string, vectors: Float32Array | undefined | null, now: number): number
 

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, leftOut, messageCount, nothing, panicForTest, preset, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, turnText, updateThread } = nativeBinding
+const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, externalMemory, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, leftOut, messageCount, nothing, panicForTest, preset, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, turnText, updateThread } = nativeBinding
 export { append }
 export { assemble }
 export { checkOptions }
@@ -785,6 +785,7 @@ export { embed }
 export { engineClose }
 export { engineInfo }
 export { engineOpen }
+export { externalMemory }
 export { factsAdd }
 export { factsDelete }
 export { factsOpen }

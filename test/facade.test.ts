@@ -925,6 +925,19 @@ function filesOf(path: string): string {
     .join("\n");
 }
 
+test("the JavaScript engine is told of native memory, and that it is gone", () => {
+  const before = native().externalMemory();
+  const engine = createEngine();
+  const session = engine.session("s");
+  for (let turn = 0; turn < 400; turn += 1) session.append({ role: "user", content: `etcd member ${turn} has moved` });
+  const told = native().externalMemory() - before;
+  expect(told).toBeGreaterThan(0.75 * engine.info().bytes);
+  expect(told).toBeLessThan(1.5 * engine.info().bytes);
+  void engine.deleteSession("s");
+  expect(native().externalMemory() - before).toBeLessThan(told / 10);
+  void engine.close();
+});
+
 describe("what is worked out when it is asked for", () => {
   test("a turn classified by the pseudo-code is filed as it would have been then", () => {
     const engine = createEngine({ profile: "spec", clock: () => 0 });

@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 import { specLists } from "./inputs/pack.js";
 import { Scene, type SceneTurn } from "./inputs/scenes.js";
 import { nowhere } from "./nowhere.js";
-import { type Engine, loadProduct, type Session } from "./product.js";
+import { type Engine, loadProduct, type Raw, type Session } from "./product.js";
 
 const LIFE = 100;
 const SETTLED = 100_000;
@@ -25,7 +25,7 @@ interface Reading {
   resident: number;
   /** MiB held natively, by the engine's own count. */
   native: number;
-  /** MiB that V8 knows of outside its heap. */
+  /** MiB outside its heap that V8 was told of. */
   external: number;
 }
 
@@ -39,17 +39,18 @@ async function main(argv: readonly string[]): Promise<void> {
   if (!(turns >= 2 * SETTLED)) throw new RangeError(`--turns: at least ${2 * SETTLED}, got ${values.turns}`);
   if (globalThis.gc === undefined) throw new Error("run with node --expose-gc");
 
-  const engine = (await loadProduct()).createEngine({ store: nowhere, maxSessions: sessions });
+  const { createEngine, raw } = await loadProduct();
+  const engine = createEngine({ store: nowhere, maxSessions: sessions });
   const carousel = new Carousel(engine, sessions, new Scene(specLists()).digressing(LIFE).turns);
   const readings: Reading[] = [];
   while (carousel.turns < turns) {
     carousel.run(SETTLED);
-    readings.push(read(engine, carousel.turns));
+    readings.push(read(raw, engine, carousel.turns));
     print(readings.at(-1)!);
   }
   carousel.empty();
   engine.close();
-  const after = read(null, carousel.turns);
+  const after = read(raw, null, carousel.turns);
   print(after, "closed");
 
   const settled = readings[0]!;
@@ -113,17 +114,17 @@ class Carousel {
   }
 }
 
-function read(engine: Engine | null, turns: number): Reading {
+function read(raw: Raw, engine: Engine | null, turns: number): Reading {
   // Twice: finalizers of the first round free what the second one collects.
   globalThis.gc?.();
   globalThis.gc?.();
-  const { rss, external } = process.memoryUsage();
+  const { rss } = process.memoryUsage();
   const mebibytes = (bytes: number): number => bytes / 2 ** 20;
   return {
     turns,
     resident: mebibytes(rss),
     native: mebibytes(engine?.info().bytes ?? 0),
-    external: mebibytes(external),
+    external: mebibytes(raw.externalMemory()),
   };
 }
 

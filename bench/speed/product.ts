@@ -46,6 +46,8 @@ export interface Raw {
     now: number,
   ): number;
   classify(session: number, text: string, overrides?: number | string, vector?: Float32Array): unknown;
+  /** Bytes outside its heap that V8 was told of. */
+  externalMemory(): number;
   countTokens(engine: number, text: string): number;
   embed(engine: number, text: string): Float32Array;
 }

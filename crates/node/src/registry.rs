@@ -285,7 +285,7 @@ impl InSession<'_> {
 
     /// Reports growth in steps, since telling costs more than most turns add.
     fn report(&mut self, env: Env) {
-        const STEP: i64 = 1 << 16;
+        const STEP: i64 = 1 << 13;
         let weight = self.session.weight() as i64;
         if (weight - *self.reported).abs() >= STEP {
             account(env, weight - *self.reported);
