@@ -1,12 +1,15 @@
-import type { Message } from "../../../src/types.js";
+import type { Message, Turn } from "../../../src/types.js";
 import { Scene } from "../inputs/scenes.js";
 import { median } from "../measure/statistics.js";
-import { delivered } from "../product.js";
+import { delivered, type Session } from "../product.js";
 import { atMost, type Row } from "../row.js";
 
 const MESSAGES = 1000;
 
-/** A gateway's request: the client sends the whole history again, two messages are new. Beside it, parsing the body, which is paid anyway. */
+/**
+ * A gateway's request: the client sends the whole history of the request before again, with the answer and the next turn. Beside
+ * it, parsing the body, which is paid anyway.
+ */
 export const request: Row = {
   number: "12",
   claims: [
@@ -24,8 +27,8 @@ export const request: Row = {
       ...scene.turns.map(({ role, content }) => ({ role, content })),
       { role: "user", content: scene.queries(1, 100)[0]!.text },
     ];
-    const body = JSON.stringify({ model: "any", messages });
-    const before = messages.slice(0, -2);
+    const bodyOf = (sent: Message[]): string => JSON.stringify({ model: "any", messages: sent });
+    const [before, body] = [bodyOf(messages.slice(0, -2)), bodyOf(messages)];
     const rounds: number[] = [];
     for (let round = 0; round < effort.rounds; round++) {
       const engine = product.createEngine({ budget: 4000 });
@@ -33,15 +36,11 @@ export const request: Row = {
       const handles: number[] = [];
       for (let call = 0; call < (quick ? 10 : 30); call++) {
         const session = engine.session(`12-${call}`);
-        session.sync(before);
+        handle(session, parse(before));
         const start = performance.now();
-        const sent = (JSON.parse(body) as { messages: Message[] }).messages;
+        const sent = parse(body);
         const parsed = performance.now();
-        const text = sent.at(-1)!.content as string;
-        session.sync(sent.slice(0, -1));
-        session.classify(text);
-        const turn = session.assemble(text);
-        delivered(turn);
+        const turn = handle(session, sent);
         const handled = performance.now();
         if (turn.turnId !== MESSAGES - 1)
           throw new Error(`sync found ${MESSAGES - 1} known messages to be new: turn ${turn.turnId}`);
@@ -54,3 +53,17 @@ export const request: Row = {
     return { "12": { rounds } };
   },
 };
+
+function parse(body: string): Message[] {
+  return (JSON.parse(body) as { messages: Message[] }).messages;
+}
+
+/** What a gateway does with a request. */
+function handle(session: Session, messages: Message[]): Turn {
+  const text = messages.at(-1)!.content as string;
+  session.sync(messages.slice(0, -1));
+  session.classify(text);
+  const turn = session.assemble(text);
+  delivered(turn);
+  return turn;
+}
