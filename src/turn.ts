@@ -90,10 +90,11 @@ export class TurnView extends ClassificationView implements Turn {
 
   get messages(): Message[] {
     const { system, name } = this.#frame;
-    const messages: Message[] = [];
-    for (const message of system) messages.push({ ...message });
+    const messages: Message[] = system.map((message) => ({ ...message }));
     for (const { role, text } of this.#assembled.items) messages.push({ role, content: text });
-    messages.push({ role: "user", content: this.text, ...(name === undefined ? {} : { name }) });
+    messages.push(
+      name === undefined ? { role: "user", content: this.text } : { role: "user", content: this.text, name },
+    );
     return messages;
   }
 
@@ -218,8 +219,9 @@ export function readAssembled(columns: Columns): Assembled {
 function readItems(columns: Columns, cursor: Cursor): EnvelopeItem[] {
   const { tiers, kinds, reasons } = tables();
   const { numbers, names } = columns;
-  const items: EnvelopeItem[] = [];
   const count = cursor.number();
+  // oxlint-disable-next-line unicorn/no-new-array -- the length is known, and an array that grows is copied several times
+  const items = new Array<EnvelopeItem>(count);
   let at = cursor.place;
   for (let position = 1; position <= count; position += 1) {
     // Made small integers: looking up by a double costs several times as much.
@@ -227,7 +229,7 @@ function readItems(columns: Columns, cursor: Cursor): EnvelopeItem[] {
     const kind = kinds[flags >> 6] as ItemKind;
     const number = (numbers[at + 1] as number) >>> 0;
     const told = (flags & itemFlag.told) !== 0;
-    items.push({
+    items[position - 1] = {
       tier: tiers[(flags >> 4) & 3] as Tier,
       kind,
       id: kind === "turn" ? number : columns.id(kind, number, columns.textAt(at + 5)),
@@ -239,7 +241,7 @@ function readItems(columns: Columns, cursor: Cursor): EnvelopeItem[] {
       pinned: (flags & itemFlag.pinned) !== 0,
       truncated: (flags & itemFlag.truncated) !== 0,
       text: told ? columns.textAt(at + 7) : names.turn(number),
-    });
+    };
     at += told ? 9 : 5;
   }
   cursor.place = at;

@@ -79,7 +79,13 @@ pub fn pack(candidates: Vec<Candidate>, turns: Option<SpecTurns<'_>>, budget: u3
     let shares = shares(budget, weights);
     let order = by_score(candidates.len(), |at| candidates[at].score);
     let taken = vec![false; candidates.len()];
-    let packing = Packing { candidates, taken, shares, ..Packing::default() };
+    let mut packing = Packing { candidates, taken, shares, ..Packing::default() };
+    if let Some(turns) = &turns {
+        let most = turns.most(budget);
+        packing.candidates.reserve(most);
+        packing.taken.reserve(most);
+        packing.packed.reserve(most + order.len());
+    }
     let mut state = State { order, turns, budget, packing };
     state.pinned();
     for tier in Tier::ALL {

@@ -146,6 +146,11 @@ impl<'a> SpecTurns<'a> {
         self.shortest
     }
 
+    /// Turns that fit into a budget, at most.
+    pub fn most(&self, budget: u32) -> usize {
+        self.marks.len().min((budget / self.shortest.max(1)) as usize)
+    }
+
     /// Begins again with the best.
     pub fn restart(&mut self) {
         self.thread_at = Place::at_end(self.thread.len());
