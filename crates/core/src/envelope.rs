@@ -86,7 +86,11 @@ pub fn pack(candidates: Vec<Candidate>, turns: Option<SpecTurns<'_>>, budget: u3
         packing.taken.reserve(most);
         packing.packed.reserve(most + order.len());
     }
-    let mut state = State { order, turns, budget, packing };
+    let cheapest = Tier::ALL.map(|tier| {
+        let tokens = packing.candidates.iter().filter(|c| c.tier == tier).map(|c| c.tokens);
+        tokens.min().unwrap_or(u32::MAX)
+    });
+    let mut state = State { order, cheapest, turns, budget, packing };
     state.pinned();
     for tier in Tier::ALL {
         // A share already overdrawn by pinned items is empty, not negative.
@@ -109,6 +113,8 @@ fn by_score(len: usize, score: impl Fn(usize) -> f32) -> Vec<usize> {
 
 struct State<'a> {
     order: Vec<usize>,
+    /// Tokens of the cheapest candidate of each tier.
+    cheapest: [u32; 3],
     turns: Option<SpecTurns<'a>>,
     budget: u32,
     packing: Packing,
@@ -167,6 +173,9 @@ impl State<'_> {
             turns.restart();
         }
         for place in 0..self.order.len() {
+            if room < self.cheapest[tier as usize] {
+                break;
+            }
             let at = self.order[place];
             let candidate = &self.packing.candidates[at];
             if candidate.tier == tier && !self.packing.taken[at] && candidate.tokens <= room {

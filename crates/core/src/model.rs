@@ -26,6 +26,8 @@ impl Linear {
     }
 
     /// The raw scores of [`LANES`] feature vectors, given feature by feature: the same bits as one after the other.
+    #[expect(clippy::inline_always, reason = "it is compiled for the instruction set of its caller")]
+    #[inline(always)]
     pub fn scores<const N: usize>(&self, features: &[[f32; LANES]; N]) -> [f32; LANES] {
         debug_assert_eq!(N, self.weights.len());
         let mut sums = [0.0; LANES];

@@ -2,12 +2,18 @@
 //!
 //! A small logistic model over readable numbers scores each earlier turn. The best of them is what an incomplete turn
 //! carries over; all of them order Tier C.
+#![expect(
+    clippy::inline_always,
+    reason = "a function that is not inlined is not compiled for the dispatched instruction set"
+)]
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::model::{self, Linear};
 use crate::references::{Reference, Target};
+use crate::similarity::vectorised;
 use crate::text::{PhraseKind, Text};
 use crate::turn_log::{Role, TurnLog};
 
@@ -142,11 +148,13 @@ impl<'a> Needs<'a> {
         shared
     }
 
+    #[inline(always)]
     fn similarity(&self, position: usize) -> f32 {
         self.of.similarities.get(position).copied().unwrap_or(0.0)
     }
 
     /// The other half of an exchange: a question's answer, an answer's question.
+    #[inline(always)]
     fn partner(&self, position: usize) -> Option<usize> {
         let turns = self.of.log.traits();
         let role = turns[position].role();
@@ -165,7 +173,19 @@ impl<'a> Needs<'a> {
         static MODEL: OnceLock<Linear> = OnceLock::new();
         let model = MODEL.get_or_init(|| model::linear("need", &NEED_FEATURES));
         let mut scores = Vec::with_capacity(self.of.log.len().min(most));
-        self.each(most, |features, turns| scores.extend_from_slice(&model.scores(features)[..turns]));
+        with_ages(self.of.log.len(), |ages| {
+            vectorised(
+                #[inline(always)]
+                || {
+                    self.each(
+                        most,
+                        ages,
+                        #[inline(always)]
+                        |features, turns| scores.extend_from_slice(&model.scores(features)[..turns]),
+                    );
+                },
+            );
+        });
         scores.reverse();
         scores
     }
@@ -173,35 +193,32 @@ impl<'a> Needs<'a> {
     /// The numbers of each earlier turn, oldest first.
     pub fn features(&self) -> Vec<[f32; NEED_FEATURES.len()]> {
         let mut found = Vec::with_capacity(self.of.log.len());
-        self.each(usize::MAX, |features, turns| {
-            found.extend((0..turns).map(|lane| std::array::from_fn(|feature| features[feature][lane])));
+        with_ages(self.of.log.len(), |ages| {
+            self.each(usize::MAX, ages, |features, turns| {
+                found.extend((0..turns).map(|lane| std::array::from_fn(|feature| features[feature][lane])));
+            });
         });
         found.reverse();
         found
     }
 
     /// Calls `see` with the numbers of the newest `most` turns, newest first, as many at a time as there are lanes, and how many
-    /// they are.
-    fn each(&self, most: usize, mut see: impl FnMut(&[Lanes; NEED_FEATURES.len()], usize)) {
+    /// they are. `ages` by distance.
+    #[inline(always)]
+    fn each(&self, most: usize, ages: &[f32], mut see: impl FnMut(&[Lanes; NEED_FEATURES.len()], usize)) {
         let overlaps = self.overlaps();
         let most_overlap = overlaps.iter().copied().fold(0.0, f32::max);
         let links = self.links();
-        with_ages(overlaps.len(), |ages| {
-            let mut inside = 0;
-            let mut left = overlaps.len();
-            let end = left.saturating_sub(most);
-            while left > end {
-                let turns = (left - end).min(LANES);
-                let mut numbers = Numbers::default();
-                for lane in 0..turns {
-                    left -= 1;
-                    inside += usize::from(self.of.log.traits()[left].thread == self.of.thread);
-                    self.describe(left, inside, &overlaps, &links, &mut numbers, lane);
-                    numbers.age[lane] = ages[overlaps.len() - left];
-                }
-                see(&self.combine(&numbers, most_overlap), turns);
-            }
-        });
+        let mut inside = 0;
+        let mut end = overlaps.len();
+        let first = end.saturating_sub(most);
+        while end > first {
+            let block = end.saturating_sub(LANES).max(first)..end;
+            let mut numbers = Numbers::default();
+            self.describe(block.clone(), &mut inside, &overlaps, &links, ages, &mut numbers);
+            see(&self.combine(&numbers, most_overlap), block.len());
+            end = block.start;
+        }
     }
 
     /// What points at each earlier turn.
@@ -221,47 +238,61 @@ impl<'a> Needs<'a> {
         links
     }
 
-    /// The numbers of the turn at `position`, the `inside`-th newest of its thread.
+    /// The numbers of the turns at `block`, the newest in the first lane; `inside` counts those of the thread from the newest on.
+    #[inline(always)]
     fn describe(
         &self,
-        position: usize,
-        inside: usize,
+        block: Range<usize>,
+        inside: &mut usize,
         overlaps: &[f32],
         links: &[Links],
+        ages: &[f32],
         into: &mut Numbers,
-        lane: usize,
     ) {
         let flag = |holds: bool| f32::from(u8::from(holds));
         let Evidence { log, thread, recency, .. } = self.of;
-        let turn = log.traits()[position];
-        let (overlap, similarity) = (overlaps[position], self.similarity(position));
-        // Said once, so that no look into the lanes is checked.
-        let lane = lane % LANES;
-        let partner = self.partner(position);
-        let distance = log.len() - position;
-        into.last[lane] = flag(distance == 1);
-        into.last_answer[lane] = flag(self.last_answer == Some(position));
-        into.last_user[lane] = flag(self.last_user == Some(position));
-        into.second[lane] = flag(distance == 2);
-        into.first[lane] = flag(self.first == Some(position));
-        into.inside[lane] = flag(turn.thread == thread);
-        into.recency[lane] = if turn.thread == thread { recency.get(inside).copied().unwrap_or(0.0) } else { 0.0 };
-        into.user[lane] = flag(turn.role() == Role::User);
-        into.overlap[lane] = overlap;
-        into.similarity[lane] = similarity;
-        into.exchange_overlap[lane] = partner.map_or(overlap, |at| overlap.max(overlaps[at]));
-        into.exchange_similarity[lane] = partner.map_or(similarity, |at| similarity.max(self.similarity(at)));
-        into.exchange_reference[lane] = flag(partner.is_some_and(|at| links[at].confidence > 0.0));
-        into.reference[lane] = links[position].confidence;
-        into.alternative[lane] = flag(links[position].alternative);
-        into.question[lane] = flag(turn.question());
-        into.list[lane] = flag(turn.list());
-        into.named[lane] = flag(turn.named());
-        into.terms[lane] = f32::from(turn.terms.min(40));
-        into.referred[lane] = flag(links[position].referred);
+        let (turns, length) = (log.traits(), log.len());
+        for (lane, position) in block.clone().rev().enumerate().take(LANES) {
+            let turn = turns[position];
+            let (overlap, similarity) = (overlaps[position], self.similarity(position));
+            let partner = self.partner(position);
+            if turn.thread == thread {
+                *inside += 1;
+                into.inside[lane] = 1.0;
+                into.recency[lane] = recency.get(*inside).copied().unwrap_or(0.0);
+            }
+            into.age[lane] = ages[length - position];
+            into.user[lane] = flag(turn.role() == Role::User);
+            into.overlap[lane] = overlap;
+            into.similarity[lane] = similarity;
+            into.exchange_overlap[lane] = partner.map_or(overlap, |at| overlap.max(overlaps[at]));
+            into.exchange_similarity[lane] = partner.map_or(similarity, |at| similarity.max(self.similarity(at)));
+            into.exchange_reference[lane] = flag(partner.is_some_and(|at| links[at].confidence > 0.0));
+            into.reference[lane] = links[position].confidence;
+            into.alternative[lane] = flag(links[position].alternative);
+            into.question[lane] = flag(turn.question());
+            into.list[lane] = flag(turn.list());
+            into.named[lane] = flag(turn.named());
+            into.terms[lane] = f32::from(turn.terms.min(40));
+            into.referred[lane] = flag(links[position].referred);
+        }
+        // Single turns, which most blocks do not hold.
+        let single = [
+            (&mut into.last, length.checked_sub(1)),
+            (&mut into.second, length.checked_sub(2)),
+            (&mut into.last_answer, self.last_answer),
+            (&mut into.last_user, self.last_user),
+            (&mut into.first, self.first),
+        ];
+        for (lanes, position) in single {
+            if let Some(position) = position.filter(|position| block.contains(position)) {
+                lanes[block.end - 1 - position] = 1.0;
+            }
+        }
     }
 
     /// The features of several turns from their numbers.
+    #[inline(always)]
     fn combine(&self, of: &Numbers, most_overlap: f32) -> [Lanes; NEED_FEATURES.len()] {
         let flag = |holds: bool| f32::from(u8::from(holds));
         let times = |factor: f32, numbers: &Lanes| numbers.map(|number| factor * number);
@@ -364,6 +395,7 @@ struct Numbers {
     referred: Lanes,
 }
 
+#[inline(always)]
 fn product(a: &Lanes, b: &Lanes) -> Lanes {
     std::array::from_fn(|lane| a[lane] * b[lane])
 }
@@ -430,5 +462,35 @@ mod tests {
         assert!(needed("And greyhounds?", &log, 0)[1] > needed("And poodles?", &log, 0)[1]);
         assert!(needed("And greyhounds?", &log, 0)[1] > needed("And greyhounds?", &log, 1)[1]);
         assert!(needed("Yes", &TurnLog::default(), 0).is_empty());
+    }
+
+    #[test]
+    fn turns_scored_together_get_the_scores_of_single_ones() {
+        let said: Vec<(&str, u32)> = (0..4 * LANES as u32 + 3)
+            .map(|at| {
+                (["Which dog is calm?", "1. The basset hound. 2. The greyhound.", "Why?"][at as usize % 3], at / 5 % 2)
+            })
+            .collect();
+        let log = log(&said);
+        let mut text = Text::default();
+        text.read("And is the greyhound calm?", &Pack::of("en"));
+        let terms = content_terms(&text, 64);
+        let similarities: Vec<f32> = (0..log.len()).map(|at| at as f32 % 7.0 / 7.0).collect();
+        let mut recency = crate::select::Recency::default();
+        let needs = Needs::new(Evidence {
+            text: &text,
+            log: &log,
+            similarities: &similarities,
+            references: &[],
+            terms: &terms,
+            thread: 1,
+            dependent: true,
+            ellipsis: false,
+            recency: recency.over(&log, 6.0),
+        });
+        let model = model::linear("need", &NEED_FEATURES);
+        let single: Vec<f32> = needs.features().iter().map(|features| model.score(features)).collect();
+        assert_eq!(needs.scores(), single);
+        assert_eq!(needs.recent_scores(11), single[single.len() - 11..]);
     }
 }
