@@ -90,12 +90,10 @@ export class TurnView extends ClassificationView implements Turn {
 
   get messages(): Message[] {
     const { system, name } = this.#frame;
-    const messages: Message[] = system.map((message) => ({ ...message }));
-    for (const { role, text } of this.#assembled.items) messages.push({ role, content: text });
-    messages.push(
-      name === undefined ? { role: "user", content: this.text } : { role: "user", content: this.text, name },
-    );
-    return messages;
+    const turn: Message = { role: "user", content: this.text };
+    if (name !== undefined) turn.name = name;
+    const items = this.#assembled.items.map(({ role, text }): Message => ({ role, content: text }));
+    return [...system.map((message) => ({ ...message })), ...items, turn];
   }
 
   explain(): string {

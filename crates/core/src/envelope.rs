@@ -254,32 +254,28 @@ fn id_of(candidate: &Candidate) -> u32 {
 /// The sandwich over units given by score in [0, 1], best first: best, second, supporting, important, the remaining
 /// critical ones with the strongest last (G-1). Returns positions in rendering order: a permutation.
 pub fn sandwich(scores: &[f32]) -> Vec<usize> {
-    let (critical, important, supporting) = classes(scores);
-    let mut order: Vec<usize> = critical.iter().copied().take(2).collect();
-    order.extend(supporting);
-    order.extend(important);
-    order.extend(critical.iter().skip(2).rev());
+    let ranked = by_score(scores.len(), |at| scores[at]);
+    let (critical, important, supporting) = classes(&ranked, scores);
+    let (first, rest) = critical.split_at(critical.len().min(2));
+    let mut order = [first, supporting, important].concat();
+    order.extend(rest.iter().rev());
     order
 }
 
 /// SPEC-003's own order, its defects mended only where they lose or repeat an item: first, last, supporting, important,
 /// the critical ones between (G-1, `literal`).
 pub fn sandwich_literal(scores: &[f32]) -> Vec<usize> {
-    let (critical, important, supporting) = classes(scores);
-    let mut order = Vec::with_capacity(scores.len());
-    order.extend(critical.first());
-    order.extend(critical.iter().skip(1).last());
-    order.extend(supporting);
-    order.extend(important);
-    order.extend(critical.iter().skip(1).take(critical.len().saturating_sub(2)));
-    order
+    let ranked = by_score(scores.len(), |at| scores[at]);
+    let (critical, important, supporting) = classes(&ranked, scores);
+    let (first, rest) = critical.split_at(critical.len().min(1));
+    let (between, last) = rest.split_at(rest.len().saturating_sub(1));
+    [first, last, supporting, important, between].concat()
 }
 
-/// Critical ≥ 0.80, important ≥ 0.50, supporting below (R003-9), each best first.
-fn classes(scores: &[f32]) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
-    let order = by_score(scores.len(), |at| scores[at]);
-    let (critical, rest): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|at| scores[*at] >= 0.80);
-    let (important, supporting) = rest.into_iter().partition(|at| scores[*at] >= 0.50);
+/// Critical ≥ 0.80, important ≥ 0.50, supporting below (R003-9), of positions that are ranked, best first.
+fn classes<'a>(ranked: &'a [usize], scores: &[f32]) -> (&'a [usize], &'a [usize], &'a [usize]) {
+    let (critical, rest) = ranked.split_at(ranked.partition_point(|at| scores[*at] >= 0.80));
+    let (important, supporting) = rest.split_at(rest.partition_point(|at| scores[*at] >= 0.50));
     (critical, important, supporting)
 }
 
