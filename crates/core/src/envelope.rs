@@ -132,7 +132,8 @@ impl State<'_> {
         self.packing.packed.push(Packed { candidate: at, tokens, cut: tokens < candidate.tokens });
     }
 
-    /// Pinned items whole if they fit in their share plus what the other tiers leave, else cut evenly, oldest first.
+    /// Pinned items, best first, whole where they fit in their share plus what the other tiers leave; the rest is cut to
+    /// even parts of what remains (G-35).
     fn pinned(&mut self) {
         /// Below this a cut item says nothing.
         const LEAST: u32 = 8;
@@ -150,15 +151,24 @@ impl State<'_> {
             let borrowed: u32 =
                 Tier::ALL.iter().filter(|other| **other != tier).map(|other| unused[*other as usize]).sum();
             let mut room = (share[tier as usize] + borrowed).min(self.left());
-            let candidates = &self.packing.candidates;
-            let pins: Vec<usize> =
-                (0..candidates.len()).filter(|at| candidates[*at].pinned && candidates[*at].tier == tier).collect();
-            for (n, at) in pins.iter().enumerate() {
-                let tokens_of = |at: &usize| self.packing.candidates[*at].tokens;
-                let remaining: u32 = pins[n..].iter().map(tokens_of).fold(0, u32::saturating_add);
-                let fair = if remaining <= room { room } else { room / (pins.len() - n) as u32 };
-                let tokens = tokens_of(at).min(fair);
-                if tokens == tokens_of(at) || tokens >= LEAST {
+            let pinned = |at: &usize| {
+                let candidate = &self.packing.candidates[*at];
+                candidate.pinned && candidate.tier == tier
+            };
+            let pins: Vec<usize> = self.order.iter().copied().filter(pinned).collect();
+            let mut long = Vec::new();
+            for at in pins {
+                let tokens = self.packing.candidates[at].tokens;
+                if tokens <= room {
+                    self.take(at, tokens);
+                    room -= tokens;
+                } else {
+                    long.push(at);
+                }
+            }
+            for (n, at) in long.iter().enumerate() {
+                let tokens = self.packing.candidates[*at].tokens.min(room / (long.len() - n) as u32);
+                if tokens >= LEAST {
                     self.take(*at, tokens);
                     room -= tokens;
                 }

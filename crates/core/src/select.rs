@@ -241,6 +241,8 @@ pub fn spec_pinned(log: &TurnLog, referenced: &[u32], overhead: u32) -> Vec<Cand
 pub fn turns(log: &TurnLog, of: &Classification, needs: &[f32], overhead: u32) -> Vec<Candidate> {
     /// How likely a turn of another thread must be needed.
     const FOREIGN: f32 = 0.5;
+    // Pinned turns are critical to the sandwich; where not all fit, those most likely needed come first.
+    let pin = |need: f32| 0.8 + 0.2 * need;
     let pins = pinned(of);
     let resumed = of.thread.event == ThreadEvent::Resume;
     let needed = log.marks().iter().zip(log.traits()).zip(needs);
@@ -254,8 +256,8 @@ pub fn turns(log: &TurnLog, of: &Classification, needs: &[f32], overhead: u32) -
             }
             let need = sigmoid(*need);
             let (score, reason) = match (pinned, active) {
-                (true, _) if of.carries_over == Some(turn.id) => (1.0, Reason::CarriedOver),
-                (true, _) => (1.0, Reason::Pinned),
+                (true, _) if of.carries_over == Some(turn.id) => (pin(need), Reason::CarriedOver),
+                (true, _) => (pin(need), Reason::Pinned),
                 (false, true) if resumed => (need, Reason::ResumedThread),
                 (false, true) if log.next_id() - turn.id <= 2 => (need, Reason::Recent),
                 (false, true) => (need, Reason::Relevant),
