@@ -32,35 +32,73 @@ def turns(data: Path, kind: str) -> list[Conversation]:
     return found
 
 
-def annotated(data: Path, labels: Path, kind: str) -> list[Conversation]:
-    """`ikat` or `mtragun` with the labels of bench/quality/labels; threads follow from the events."""
+def exchanges(turns: list[dict]) -> list[dict]:
+    """Messages of turns that hold what the user said and what was answered."""
+    return [m for t in turns for m in ({"role": "user", "content": t["user"]}, {"role": "assistant", "content": t.get("assistant") or ""})]
+
+
+def executed(turns: list[dict]) -> list[dict]:
+    """Messages of `bfcl` turns: each call, followed by its result."""
+    messages = []
+    for turn in turns:
+        messages.append({"role": "user", "content": turn["user"]})
+        for n, (call, result) in enumerate(zip(turn["calls"], turn["results"])):
+            name, _, arguments = call.partition("(")
+            made = {"id": f"call-{turn['turn']}-{n}", "type": "function", "function": {"name": name, "arguments": json.dumps({"0": arguments[:-1]})}}
+            messages.append({"role": "assistant", "content": None, "tool_calls": [made]})
+            messages.append({"role": "tool", "tool_call_id": made["id"], "name": name, "content": result})
+    return messages
+
+
+def unlabelled(data: Path) -> dict[str, tuple[str, list[dict]]]:
+    """Source and messages of the conversations that bench/quality/labels has labels for, by id."""
+    found = {line["id"]: (kind, line["messages"]) for kind in ("mtragun", "aba") for line in lines(data / kind)}
+    found.update({line["id"]: ("ikat", exchanges(line["turns"])) for line in lines(data / "ikat")})
+    found.update({line["id"]: ("bfcl", executed(line["turns"])) for line in lines(data / "bfcl")})
+    trajectories = json.loads((data / "traces" / "tau-airline-30.json").read_text(encoding="utf-8"))
+    for n, trajectory in enumerate(trajectories):
+        found[f"trace-{n}"] = ("traces", [m for m in trajectory["messages"] if m["role"] != "system"])
+    return found
+
+
+def threads_of(events: dict[int, str]) -> dict[int, str]:
+    """The threads that follow from the events of a conversation."""
+    threads, thread, previous, opened = {1: "T1"}, "T1", "T1", 1
+    for number, event in sorted(events.items()):
+        if event == "new":
+            opened += 1
+            previous, thread = thread, f"T{opened}"
+        elif event == "resume":
+            previous, thread = thread, previous
+        threads[number] = thread
+    return threads
+
+
+def annotated(data: Path, labels: Path) -> list[Conversation]:
+    """The conversations of `unlabelled` with the labels of two annotators; threads follow from the events."""
+    resolved = {(line["id"], 2 * n + 1): turn["resolved"] for line in lines(data / "ikat") for n, turn in enumerate(line["turns"])}
+    sources = unlabelled(data)
     by_conversation: dict[str, dict[int, dict]] = {}
-    for row in lines(labels, f"{kind}.jsonl"):
-        by_conversation.setdefault(row["id"], {})[row["turn"]] = {**row, "source": kind}
+    for kind in ("ikat", "mtragun", "bfcl", "traces"):
+        for row in lines(labels, f"{kind}.jsonl"):
+            label = {**row, "source": kind, "resolved": resolved.get((row["id"], row["turn"]), "")}
+            by_conversation.setdefault(row["id"], {})[row["turn"]] = label
     found = []
-    for line in lines(data / kind):
-        rows = by_conversation.get(line["id"])
-        if rows is None:
-            continue
-        if kind == "ikat":
-            messages, resolved = [], {}
-            for index, turn in enumerate(line["turns"]):
-                messages += [{"role": "user", "content": turn["user"]}, {"role": "assistant", "content": turn.get("assistant") or ""}]
-                resolved[2 * index + 1] = turn["resolved"]
-            for number, row in rows.items():
-                row["resolved"] = resolved.get(number, "")
-        else:
-            messages = line["messages"]
-        threads, thread, previous, opened = {1: "T1"}, "T1", "T1", 1
-        for number in sorted(rows):
-            event = rows[number]["event"][0]
-            if event == "new":
-                opened += 1
-                previous, thread = thread, f"T{opened}"
-            elif event == "resume":
-                previous, thread = thread, previous
-            threads[number] = thread
-        found.append(Conversation(line["id"], line["id"], kind, messages, rows, threads))
+    for id, rows in by_conversation.items():
+        kind, messages = sources[id]
+        threads = threads_of({number: row["event"][0] for number, row in rows.items()})
+        found.append(Conversation(id, id, kind, messages, rows, threads))
+    return found
+
+
+def written(data: Path, labels: Path) -> list[Conversation]:
+    """Beginnings of conversations of `unlabelled`, each with a turn written for the purpose, of a rarer kind."""
+    sources = unlabelled(data)
+    found = []
+    for n, row in enumerate(lines(labels, "written.jsonl")):
+        messages = [*sources[row["id"]][1][: row["turn"] - 1], {"role": "user", "content": row["text"]}]
+        label = {**row, "needs_any": row["needs"], "source": "written"}
+        found.append(Conversation(f"{row['id']}/{n}", row["id"], "written", messages, {row["turn"]: label}))
     return found
 
 

@@ -1,6 +1,6 @@
 """Merges two annotators' lines into bench/quality/labels: ids, message numbers and spans, never text.
 
-    python scripts/train/merge_labels.py DATA FIRST.jsonl SECOND.jsonl ikat|mtragun
+    python scripts/train/merge_labels.py DATA FIRST.jsonl SECOND.jsonl ikat|mtragun|bfcl|traces
 
 A line an annotator wrote: {"id", "turn", "intent", "event", "needs", "refs": [{"text", "type", "target", "item"}], "ellipsis",
 "doc_request", "constraints"}. Where the two differ on intent or event both are kept; a reference only one marked has
@@ -11,19 +11,13 @@ import json
 import sys
 from pathlib import Path
 
+from conversations import unlabelled
 
-def messages(data: Path, kind: str) -> dict[tuple[str, int], str]:
+
+def messages(data: Path) -> dict[tuple[str, int], str]:
     """User messages by conversation and message number."""
-    texts = {}
-    for file in sorted((data / kind).glob("*.jsonl")):
-        for line in file.open(encoding="utf-8"):
-            conversation = json.loads(line)
-            if kind == "ikat":
-                numbered = [(2 * i + 1, turn["user"]) for i, turn in enumerate(conversation["turns"])]
-            else:
-                numbered = [(i, m["content"]) for i, m in enumerate(conversation["messages"], 1) if m["role"] == "user"]
-            texts.update({(conversation["id"], number): text for number, text in numbered})
-    return texts
+    numbered = ((id, n, m) for id, (_, messages) in unlabelled(data).items() for n, m in enumerate(messages, 1))
+    return {(id, n): m["content"] for id, n, m in numbered if m["role"] == "user"}
 
 
 def utf16(text: str, end: int) -> int:
@@ -83,7 +77,7 @@ def merge(text: str, a: dict, b: dict) -> dict:
 
 def main() -> None:
     data, first, second, kind = Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
-    texts = messages(data, kind)
+    texts = messages(data)
     read = lambda path: {(l["id"], l["turn"]): l for l in map(json.loads, open(path, encoding="utf-8"))}
     one, two = read(first), read(second)
     keys = sorted(set(one) & set(two) & set(texts))
