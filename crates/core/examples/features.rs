@@ -88,7 +88,7 @@ fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std:
                 seen.needs.iter().map(|(turn, features)| json!([numbers.get(turn), features])).collect();
             let thread =
                 seen.thread.as_ref().map(|t| json!({ "active": t.active, "threads": t.threads, "subject": t.subject }));
-            let row = json!({ "id": of.id, "turn": number, "candidates": candidates, "dependence": seen.dependence, "needs": needs, "thread": thread, "filed": filed, "event": seen.event.name(), "intent": seen.intent, "tool": seen.tool });
+            let row = json!({ "id": of.id, "turn": number, "candidates": candidates, "dependence": seen.dependence, "needs": needs, "thread": thread, "filed": filed, "event": seen.event.name(), "intent": seen.intent, "tool": seen.tool, "meaning": seen.meaning });
             println!("{row}");
         }
         let meta = Meta {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use crate::blend::Blend;
 use crate::config::{Settings, Thresholds};
 use crate::intent::{Intent, Novelty};
-use crate::model::{self, Linear};
+use crate::model::{self, Linear, sigmoid};
 use crate::needs::{self, Needs, REACH};
 use crate::references::{self, Context, Reason, Reference, ReferenceType, Shape, Target, resolve_references};
 use crate::text::{Class, Gap, Pack, PhraseKind, Tag, Text, Word};
@@ -104,14 +104,14 @@ pub struct Input<'a> {
     pub pack: &'a Pack,
     /// Speaker of the turn.
     pub speaker: u16,
-    /// How close the turn is to the pack's exemplars of a request to clarify; 0 when unknown.
-    pub clarify_exemplar: f32,
+    /// What the turn means: its vector of the built-in table, empty without.
+    pub meaning: &'a [f32],
     /// Turns are selected next: what it needs of all of them is worked out, not only of those it may extend.
     pub packing: bool,
 }
 
 /// Names of the numbers intents are decided on.
-pub const INTENT_FEATURES: [&str; 62] = [
+pub const INTENT_FEATURES: [&str; 61] = [
     "reference.entity",
     "reference.turn",
     "reference.ordinal",
@@ -129,7 +129,6 @@ pub const INTENT_FEATURES: [&str; 62] = [
     "phrase.said",
     "phrase.clarify-short",
     "phrase.continue-short",
-    "exemplar.clarify",
     "question",
     "words",
     "short",
@@ -425,7 +424,6 @@ pub fn intent_features(
         phrase(PhraseKind::Said),
         phrase(PhraseKind::Clarify) * flag(form.words <= 12),
         phrase(PhraseKind::Continue) * flag(short),
-        input.clarify_exemplar,
         flag(text.is_question()),
         (form.words as f32).ln_1p() / 4.0,
         flag(form.words <= 4),
@@ -495,8 +493,9 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     let mut references = resolve_references(&input.context);
     let empty = input.context.log.is_empty();
     let dependence = dependence_features(input, &references, &terms);
-    let ellipsis = if empty { 0.0 } else { models().ellipsis.probability(&dependence) };
-    let context_dependent = !empty && models().context.probability(&dependence) > model::threshold("context");
+    let ellipsis = if empty { 0.0 } else { sigmoid(models().ellipsis.read(&dependence, input.meaning)) };
+    let context_dependent =
+        !empty && sigmoid(models().context.read(&dependence, input.meaning)) > model::threshold("context");
     let evidence = evidence_of(input, &references, &terms, context_dependent);
     let thread = assign(input.threads, &evidence, settings.thresholds);
     settle(&mut references, thread.thread, input.context.log);
@@ -601,11 +600,21 @@ fn decide(
     if let Some((intent, reason)) = said_outright(input.context.text) {
         return (intent, 1.0, reason);
     }
+    if let Some(reference) = bare(references, input.context.text) {
+        return (Intent::DrillDown, reference.confidence, Reason::ReferenceResolved);
+    }
     let features = intent_features(input, references, terms, ellipsis, thread);
-    let scores = models().intents.each_ref().map(|model| model.score(&features));
+    let scores = models().intents.each_ref().map(|model| model.read(&features, input.meaning));
     let (best, probability) = softmax_best(scores);
     let intent = MODELLED[best];
     (intent, probability, why(intent, input, thread, ellipsis))
+}
+
+/// The reference that is all a turn says: "that", "the second option?" (G-36).
+fn bare<'a>(references: &'a [Reference], text: &Text) -> Option<&'a Reference> {
+    let (first, last) = (text.words().first()?, text.words().last()?);
+    let whole = |r: &&Reference| r.span.start <= first.start as usize && last.end as usize <= r.span.end;
+    references.iter().filter(|r| r.target.is_some()).find(whole)
 }
 
 /// Short turns that are a marker and little else need no model: "what do you mean", "explain that again", "go on"
@@ -749,6 +758,8 @@ pub struct Inspection {
     pub intent: Vec<f32>,
     /// Some reference resolved to a tool result.
     pub tool: bool,
+    /// Its vector of the built-in table, empty without.
+    pub meaning: Vec<f32>,
 }
 
 /// Everything the models see of a turn, for fitting their weights.
@@ -756,8 +767,8 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
     let terms = content_terms(input.context.text, READ_TERMS);
     let mut references = resolve_references(&input.context);
     let dependence = dependence_features(input, &references, &terms);
-    let ellipsis = models().ellipsis.probability(&dependence);
-    let dependent = models().context.probability(&dependence) > model::threshold("context");
+    let ellipsis = sigmoid(models().ellipsis.read(&dependence, input.meaning));
+    let dependent = sigmoid(models().context.read(&dependence, input.meaning)) > model::threshold("context");
     let evidence = evidence_of(input, &references, &terms, dependent);
     let (inspected, thread) =
         (threads::inspect(input.threads, &evidence), assign(input.threads, &evidence, thresholds));
@@ -775,5 +786,6 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
         event: thread.event,
         intent: intent_features(input, &references, &terms, ellipsis, thread).to_vec(),
         tool: references.iter().any(|r| matches!(r.target, Some(Target::Scratch(_)))),
+        meaning: input.meaning.to_vec(),
     }
 }

@@ -11,11 +11,13 @@ use serde::Deserialize;
 /// Feature vectors scored together.
 pub const LANES: usize = 8;
 
-/// One linear model: score = bias + Σ weight × feature.
+/// One linear model: score = bias + Σ weight × feature; some also read what a turn means, its vector of the built-in table.
 #[derive(Clone, Debug, Default)]
 pub struct Linear {
     bias: f32,
     weights: Box<[f32]>,
+    /// Weights of the dimensions of a turn's vector; none in a model of features alone.
+    meaning: Box<[f32]>,
 }
 
 impl Linear {
@@ -44,11 +46,25 @@ impl Linear {
         sigmoid(self.score(features))
     }
 
+    /// The score of a turn's features and of its meaning: the vector of the built-in table, empty where there is none.
+    pub fn read(&self, features: &[f32], meaning: &[f32]) -> f32 {
+        let (weights, _) = self.meaning.as_chunks::<LANES>();
+        let (numbers, _) = meaning.as_chunks::<LANES>();
+        let mut sums = [0.0; LANES];
+        for (weights, numbers) in weights.iter().zip(numbers) {
+            for at in 0..LANES {
+                sums[at] += weights[at] * numbers[at];
+            }
+        }
+        self.score(features) + sums.iter().sum::<f32>()
+    }
+
     fn bind(file: &File, model: &str, names: &[&str]) -> Self {
         let empty = BTreeMap::new();
         let weights = file.models.get(model).unwrap_or(&empty);
         let weight = |name: &str| weights.get(name).copied().unwrap_or(0.0);
-        Self { bias: weight("bias"), weights: names.iter().map(|name| weight(name)).collect() }
+        let meaning = file.meanings.get(model).map_or(&[][..], Vec::as_slice);
+        Self { bias: weight("bias"), weights: names.iter().map(|name| weight(name)).collect(), meaning: meaning.into() }
     }
 }
 
@@ -60,6 +76,8 @@ pub fn sigmoid(x: f32) -> f32 {
 #[derive(Deserialize)]
 struct File {
     models: BTreeMap<String, BTreeMap<String, f32>>,
+    #[serde(default)]
+    meanings: BTreeMap<String, Vec<f32>>,
     thresholds: BTreeMap<String, f32>,
 }
 
@@ -118,6 +136,22 @@ mod tests {
             count += 1;
         }
         assert!(count > 100, "{count} weights");
+    }
+
+    #[test]
+    fn every_meaning_belongs_to_a_model_and_has_the_dimensions_of_the_table() {
+        let dimensions = crate::embedding::StaticEmbedder::builtin().spec().dimensions;
+        for (model, weights) in &file().meanings {
+            assert!(file().models.contains_key(model), "no model is called {model}");
+            assert_eq!(weights.len(), dimensions, "{model}");
+        }
+    }
+
+    #[test]
+    fn what_a_turn_means_counts_where_it_is_known() {
+        let model = Linear { bias: 0.5, weights: [2.0].into(), meaning: [1.0; 16].into() };
+        assert_eq!(model.read(&[1.0], &[]), 2.5);
+        assert_eq!(model.read(&[1.0], &[0.25; 16]), 6.5);
     }
 
     #[test]

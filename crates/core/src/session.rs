@@ -795,7 +795,7 @@ impl Session {
             source,
             pack,
             speaker,
-            clarify_exemplar: self.exemplar(pack, embedded.then_some(&workspace.vector[..])),
+            meaning: if embedded && self.has_builtin_vectors() { &workspace.vector } else { &[] },
             packing: false,
         }
     }
@@ -970,7 +970,7 @@ impl Session {
                 Ok(true)
             }
             (None, Some(vector)) => Err(lexical_session(vector)),
-            (Some(spec), None) if spec.id == StaticEmbedder::builtin().spec().id => {
+            (Some(_), None) if self.has_builtin_vectors() => {
                 let known = pack.locale() == StaticEmbedder::LANGUAGE;
                 Ok(known && StaticEmbedder::builtin().embed(content, &mut workspace.vector).is_some())
             }
@@ -1003,9 +1003,8 @@ impl Session {
         SimilaritySource::Lexical
     }
 
-    fn exemplar(&self, pack: &Pack, vector: Option<&[f32]>) -> f32 {
-        let builtin = self.embedding.as_ref().is_some_and(|spec| spec.id == StaticEmbedder::builtin().spec().id);
-        vector.filter(|_| builtin).map_or(0.0, |vector| pack.clarify_exemplar(vector))
+    fn has_builtin_vectors(&self) -> bool {
+        self.embedding.as_ref().is_some_and(|spec| spec.id == StaticEmbedder::builtin().spec().id)
     }
 
     /// Appends a classified user turn.

@@ -16,9 +16,7 @@ use super::Text;
 use super::fold::fold_into;
 use super::words::term;
 
-use crate::embedding::StaticEmbedder;
 use crate::error::{Code, Error, Result};
-use crate::similarity;
 use crate::word_table::WordTable;
 
 /// Most likely part of speech, after the context rules of [`super::Text::read`].
@@ -381,9 +379,6 @@ struct PackFile {
     /// Suffixes that tell a tag: `"ly>R"`.
     #[serde(default)]
     suffixes: Vec<String>,
-    /// Requests to clarify, for comparison by vector.
-    #[serde(default)]
-    exemplars: Vec<String>,
 }
 
 /// One language's words, phrases and endings.
@@ -392,8 +387,6 @@ pub struct Pack {
     locale: String,
     words: FxHashMap<Box<str>, Entry>,
     compounds: FxHashMap<Box<str>, Vec<(Box<[Box<str>]>, Entry)>>,
-    exemplars: Box<[Box<str>]>,
-    exemplar_vectors: OnceLock<Vec<f32>>,
     phrases: FxHashMap<Box<str>, Vec<(PhraseKind, Box<[Box<str>]>)>>,
     stems: Vec<(Box<str>, Box<str>)>,
     /// Nouns, verbs and adjectives by their stems; empty in a language that is not inflected.
@@ -670,7 +663,6 @@ impl Pack {
         for phrases in pack.phrases.values_mut() {
             phrases.sort_by_key(|(kind, rest)| (std::cmp::Reverse(rest.len()), *kind as u8));
         }
-        pack.exemplars = file.exemplars.into_iter().map(Into::into).collect();
         pack.stems = pairs(&file.stems).collect();
         pack.grammar = Arc::new(Grammar {
             plural_last: pairs(&file.plurals).filter_map(|(ending, _)| ending.bytes().last()).collect(),
@@ -844,21 +836,6 @@ impl Pack {
     /// True when some words are known only together.
     pub fn has_compounds(&self) -> bool {
         !self.compounds.is_empty()
-    }
-
-    /// Largest cosine of a built-in vector to the pack's requests to clarify; 0 without any. Cost: one dot product each.
-    pub fn clarify_exemplar(&self, vector: &[f32]) -> f32 {
-        let rows = self.exemplar_vectors.get_or_init(|| {
-            let mut rows = Vec::new();
-            let mut row = Vec::new();
-            for text in &self.exemplars {
-                if StaticEmbedder::builtin().embed(text, &mut row).is_some() {
-                    rows.extend_from_slice(&row);
-                }
-            }
-            rows
-        });
-        rows.chunks_exact(vector.len()).map(|row| similarity::dot(row, vector)).fold(0.0, f32::max)
     }
 
     /// The pack for a text whose language nobody named: `whichlang` guesses from the letters, and the pack's words must
