@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn what_a_turn_means_counts_where_it_is_known() {
         let model = Linear { bias: 0.5, weights: [2.0].into(), meaning: [1.0; 16].into() };
-        assert_eq!(model.read(&[1.0], &[]), 2.5);
-        assert_eq!(model.read(&[1.0], &[0.25; 16]), 6.5);
+        assert_eq!(model.read(&[1.0], &[]).to_bits(), 2.5f32.to_bits());
+        assert_eq!(model.read(&[1.0], &[0.25; 16]).to_bits(), 6.5f32.to_bits());
     }
 
     #[test]
