@@ -563,6 +563,7 @@ fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], terms: &'a [u
         similarities: input.calibrated,
         references,
         terms,
+        meaning: input.meaning,
         dependent,
         speaker: input.speaker,
     }

@@ -299,6 +299,8 @@ pub struct Evidence<'a> {
     pub references: &'a [Reference],
     /// Content words.
     pub terms: &'a [u32],
+    /// What the turn means: its vector of the built-in table, empty without.
+    pub meaning: &'a [f32],
     /// The turn cannot be understood alone.
     pub dependent: bool,
     /// Speaker.
@@ -493,11 +495,11 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
         .filter(|at| *at != active)
         .map(|at| (models.dormant.score(&all[at as usize].features()), at))
         .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let opens = models.opens.score(&subject);
+    let opens = models.opens.read(&subject, evidence.meaning);
     if let Some((score, other)) = dormant {
         // What the turn says of itself outweighs what its words resemble: "back to X" where X is the other thread's alone.
         let returns = said(PhraseKind::Return) && all[other as usize].exclusive > 0.0;
-        if returns || score + models.leaves.score(&subject) > stays.max(opens) {
+        if returns || score + models.leaves.read(&subject, evidence.meaning) > stays.max(opens) {
             let reason = if said(PhraseKind::Return) { Reason::ReturnPhrase } else { Reason::Resumed };
             return decided(other, ThreadEvent::Resume, reason);
         }
