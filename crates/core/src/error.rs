@@ -1,6 +1,7 @@
 //! One error type with a code from a closed set, the offending value and the limit it broke (G-67).
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// What went wrong; the names are the codes seen in JavaScript, so they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,9 +97,13 @@ impl Code {
     }
 }
 
-/// A failure: what, on which value, against which limit.
+/// A failure: what, on which value, against which limit. One pointer, so that results are not larger for it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Error {
+pub struct Error(Box<Details>);
+
+/// What is known of a failure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Details {
     /// The kind of failure.
     pub code: Code,
     /// One sentence for people; it repeats the value and the limit.
@@ -112,18 +117,28 @@ pub struct Error {
 impl Error {
     /// An error with a message only.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), value: None, limit: None }
+        Self(Box::new(Details { code, message: message.into(), value: None, limit: None }))
     }
 
     /// An error about `value`, which broke `limit`; both are appended to the message.
     pub fn limit(code: Code, message: impl fmt::Display, value: impl fmt::Display, limit: impl fmt::Display) -> Self {
         let (value, limit) = (value.to_string(), limit.to_string());
-        Self {
-            code,
-            message: format!("{message}: got {value}, expected {limit}"),
-            value: Some(value),
-            limit: Some(limit),
-        }
+        let message = format!("{message}: got {value}, expected {limit}");
+        Self(Box::new(Details { code, message, value: Some(value), limit: Some(limit) }))
+    }
+}
+
+impl Deref for Error {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        &self.0
+    }
+}
+
+impl DerefMut for Error {
+    fn deref_mut(&mut self) -> &mut Details {
+        &mut self.0
     }
 }
 

@@ -326,7 +326,10 @@ impl KnowledgeBase {
         let mut checked = Vec::with_capacity(facts.len());
         for (at, fact) in facts.into_iter().enumerate() {
             let id = fact.id.clone();
-            let named = |error: Error| Error { message: format!("fact {at} ({id:?}): {}", error.message), ..error };
+            let named = |mut error: Error| {
+                error.message = format!("fact {at} ({id:?}): {}", error.message);
+                error
+            };
             checked.push(read(fact, given(at), dim, embedding, counter, now).map_err(named)?);
         }
         let count = checked.len();
