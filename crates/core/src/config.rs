@@ -49,6 +49,19 @@ pub struct Thresholds {
     pub min_relevance: f32,
 }
 
+impl Thresholds {
+    /// These, but for what a call gives.
+    fn with(self, over: &PartialThresholds) -> Result<Self> {
+        let all = Self {
+            join: over.join.unwrap_or(self.join),
+            stay: over.stay.unwrap_or(self.stay),
+            min_relevance: over.min_relevance.unwrap_or(self.min_relevance),
+        };
+        thresholds(all)?;
+        Ok(all)
+    }
+}
+
 impl Default for Thresholds {
     fn default() -> Self {
         Self { join: 0.70, stay: 0.50, min_relevance: 0.55 }
@@ -351,28 +364,24 @@ impl Options {
     ///
     /// # Errors
     /// As [`Options::parse`].
+    #[inline]
     pub fn settings<'a>(&'a self, call: &'a CallOptions) -> Result<Settings<'a>> {
-        let base = self.thresholds;
-        let over = call.thresholds.unwrap_or_default();
-        let settings = Settings {
+        // The engine's own were checked when they were read.
+        call.half_life.map_or(Ok(()), half_life)?;
+        call.blend.as_ref().map_or(Ok(()), blend)?;
+        call.locale.as_deref().map_or(Ok(()), locale)?;
+        Ok(Settings {
             profile: call.profile.unwrap_or(self.profile),
             locale: call.locale.as_deref().unwrap_or(&self.locale),
             mode: call.mode.unwrap_or(self.mode),
             budget: call.budget.map_or(Ok(self.budget as u32), budget)?,
             half_life: call.half_life.unwrap_or(self.half_life),
-            thresholds: Thresholds {
-                join: over.join.unwrap_or(base.join),
-                stay: over.stay.unwrap_or(base.stay),
-                min_relevance: over.min_relevance.unwrap_or(base.min_relevance),
+            thresholds: match &call.thresholds {
+                Some(over) => self.thresholds.with(over)?,
+                None => self.thresholds,
             },
             blend: call.blend.as_ref().or(self.blend.as_ref()),
-        };
-        // The engine's own were checked when they were read.
-        call.half_life.map_or(Ok(()), half_life)?;
-        call.thresholds.map_or(Ok(()), |_| thresholds(settings.thresholds))?;
-        call.blend.as_ref().map_or(Ok(()), blend)?;
-        call.locale.as_deref().map_or(Ok(()), locale)?;
-        Ok(settings)
+        })
     }
 
     /// Turns kept in the log: the ring, 50 in the `spec` profile (G-57), else all.

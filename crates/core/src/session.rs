@@ -19,14 +19,14 @@ use crate::envelope::{self, Candidate, ItemKind, Packing};
 use crate::error::{Code, Error, Result};
 use crate::few::Few;
 use crate::headers::{self, Mode};
-use crate::intent::Novelty;
+use crate::intent::{Intent, Novelty};
 use crate::knowledge::{KnowledgeBase, Policy};
 use crate::references::{Context, Reason, Target, turn_targets};
 use crate::render;
 use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility};
 use crate::select::{self, Recency, SpecTurns};
 use crate::similarity;
-use crate::spec;
+use crate::spec::{self, Detected};
 use crate::text::{Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
 use crate::threads::{Decision, Thread, ThreadEvent, ThreadState, Threads, slug};
@@ -121,6 +121,8 @@ pub struct Workspace {
     calibrated: Vec<f32>,
     search: Search,
     recency: Recency,
+    /// The turn as the `spec` profile's phrases are looked for in it.
+    folded: Vec<u8>,
     /// The turn whose reading the other buffers hold, if it was only looked at: most are assembled next.
     kept: Option<Kept>,
 }
@@ -549,50 +551,58 @@ impl Session {
     }
 
     /// As [`Session::classify`] but for what the `spec` profile's pseudo-code does not need to decide the intent: the turn is
-    /// not filed, and its similarity only measured when no marker decides. True beside it when nothing is left out. What the
-    /// `default` profile finds is kept for a call of [`Session::assemble`] that asks the same next.
+    /// not filed, and its similarity only measured when no marker decides. `tell` gets what is said of the turn, and true beside
+    /// it when nothing is left out. What the `default` profile finds is kept for a call of [`Session::assemble`] that asks the
+    /// same next.
     ///
-    /// Nothing is allocated in the `spec` profile, references apart.
+    /// Nothing is allocated in the `spec` profile, references apart, and nothing moved.
     ///
     /// # Errors
     /// As [`Session::classify`].
-    pub fn glance(
+    pub fn glance<T>(
         &self,
         content: &str,
         vector: Option<&[f32]>,
         options: &CallOptions,
         call: Call<'_>,
         workspace: &mut Workspace,
-    ) -> Result<(Classification, bool)> {
+        tell: impl FnOnce(&Classification, bool) -> T,
+    ) -> Result<T> {
         let settings = call.options.settings(options)?;
         if settings.profile == Profile::Default {
             let prepared = self.prepare(content, vector, options, false, call, workspace)?;
-            let of = prepared.classification.clone();
-            workspace.kept = Some(Kept {
+            let kept = workspace.kept.insert(Kept {
                 revision: self.revision,
                 content: content.to_owned(),
                 vector: vector.map(<[f32]>::to_vec),
                 options: settings.decisive(options.name.as_deref()),
                 prepared,
             });
-            return Ok((of, true));
+            return Ok(tell(&kept.prepared.classification, true));
         }
         refuse_blank(content)?;
         workspace.is_read = false;
         workspace.kept = None;
+        let detected = spec::detect(content, &mut workspace.folded);
         let mut source = SimilaritySource::None;
-        let of = self.decide_spec(content, &settings, || {
-            let speaker = self.speaker(options.name.as_deref());
-            let active = self.threads.active(speaker).and_then(|thread| self.threads.get(thread));
-            let turns = active.map_or(&[][..], |thread| &thread.turns);
-            let similarity;
-            (similarity, source) = self.similarity_to(turns, content, vector, workspace)?;
-            Ok(similarity)
-        })?;
-        if of.reason != Reason::SpecSimilarity {
+        let decided = spec::classify_intent(
+            &detected,
+            || {
+                let speaker = self.speaker(options.name.as_deref());
+                let active = self.threads.active(speaker).and_then(|thread| self.threads.get(thread));
+                let turns = active.map_or(&[][..], |thread| &thread.turns);
+                let similarity;
+                (similarity, source) = self.similarity_to(turns, content, vector, workspace)?;
+                Ok(similarity)
+            },
+            settings.thresholds.stay,
+        )?;
+        if decided.1 != Reason::SpecSimilarity {
             self.check_vector(vector)?;
         }
-        Ok((Classification { source, ..of }, false))
+        let mut of = self.by_pseudo_code(content, &detected, decided, &settings);
+        of.source = source;
+        Ok(tell(&of, false))
     }
 
     /// As [`Session::classify`], against the log as it was when turn `next` was the next to come. Cost: a copy of the session
@@ -826,18 +836,18 @@ impl Session {
         }
     }
 
-    /// The pseudo-code's `classify_intent` and `resolve_references`, markers first; `similarity` to the active thread is asked
-    /// for only when none decides. The turn is not filed: `thread` stands for a new one.
-    fn decide_spec(
+    /// What the pseudo-code's `classify_intent` decided, with its `resolve_references`. The turn is not filed: `thread` stands for
+    /// a new one.
+    #[inline]
+    fn by_pseudo_code(
         &self,
         content: &str,
+        detected: &Detected,
+        (intent, reason, similarity): (Intent, Reason, f32),
         settings: &Settings<'_>,
-        similarity: impl FnOnce() -> Result<f32>,
-    ) -> Result<Classification> {
-        let detected = spec::detect(content);
-        let (intent, reason, similarity) = spec::classify_intent(&detected, similarity, settings.thresholds.stay)?;
-        let references = spec::resolve_references(content, &detected, &self.log, &self.scratch);
-        Ok(Classification {
+    ) -> Classification {
+        let references = spec::resolve_references(content, detected, &self.log, &self.scratch);
+        Classification {
             intent,
             confidence: 1.0,
             reason,
@@ -860,10 +870,10 @@ impl Session {
             terms: Vec::new(),
             needs: Vec::new(),
             references,
-        })
+        }
     }
 
-    /// `decide_spec`, and the turn filed by §3.3.
+    /// The pseudo-code's decision, and the turn filed by §3.3.
     fn prepare_spec(
         &self,
         content: &str,
@@ -896,7 +906,9 @@ impl Session {
                 }
             });
         }
-        let of = self.decide_spec(content, settings, || Ok(similarity))?;
+        let detected = spec::detect(content, &mut workspace.folded);
+        let decided = spec::classify_intent(&detected, || Ok(similarity), settings.thresholds.stay)?;
+        let of = self.by_pseudo_code(content, &detected, decided, settings);
         let thread = match best {
             Some((similarity, thread)) if similarity > settings.thresholds.join => {
                 let event = if Some(thread) == active { ThreadEvent::Join } else { ThreadEvent::Resume };
@@ -1761,7 +1773,7 @@ mod tests {
         let mut session = chat(call, workspace);
         let other = chat(call, workspace);
         let look = |session: &Session, workspace: &mut Workspace| {
-            session.glance(TURN, None, &plain, call, workspace).unwrap();
+            session.glance(TURN, None, &plain, call, workspace, |_, _| ()).unwrap();
         };
         let kept = |session: &Session, content: &str, options: &CallOptions, workspace: &mut Workspace| {
             session.kept(content, None, options, call, workspace).is_some()
@@ -1792,7 +1804,7 @@ mod tests {
         let workspace = &mut Workspace::default();
         let [mut looked, mut straight] = [(); 2].map(|()| chat(call, workspace));
         for text in [TURN, "Explain the second one", "Thanks. How do I bake bread?"] {
-            looked.glance(text, None, &CallOptions::default(), call, workspace).unwrap();
+            looked.glance(text, None, &CallOptions::default(), call, workspace, |_, _| ()).unwrap();
             let [a, b] = [&mut looked, &mut straight].map(|session| {
                 let mut of = session.assemble(text, None, &CallOptions::default(), None, call, workspace).unwrap();
                 of.classification.needs.clear();

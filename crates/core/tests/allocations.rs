@@ -85,7 +85,9 @@ fn classifying_by_the_pseudo_code_allocates_nothing() {
         let session = session(turns, call, &mut workspace);
         for text in [PLAIN, MARKED] {
             let given = vector(3);
-            let count = allocations(|| session.glance(text, Some(&given), &plain, call, &mut workspace).unwrap());
+            let count = allocations(|| {
+                session.glance(text, Some(&given), &plain, call, &mut workspace, |of, _| of.intent).unwrap()
+            });
             assert_eq!(count, 0, "{turns} turns, {text}");
         }
     }

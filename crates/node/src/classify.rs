@@ -12,7 +12,7 @@ use crate::Out;
 use crate::failure::{Failure, Outcome};
 use crate::overrides::Overrides;
 use crate::registry::with_session;
-use crate::text::Utf16String;
+use crate::text::with_text;
 
 /// Arguments of the call: session, text, overrides, vector.
 const ARGUMENTS: usize = 4;
@@ -50,8 +50,8 @@ unsafe extern "C" fn callback(env: sys::napi_env, info: sys::napi_callback_info)
         if status != sys::Status::napi_ok {
             return Err(CoreError::new(Code::Internal, "the arguments of classify cannot be read").into());
         }
-        // SAFETY: absent arguments are `undefined`.
-        unsafe { classify(env, given) }
+        // SAFETY: the values are of this call, and absent arguments are `undefined`.
+        unsafe { classify(env, given, count) }
     }));
     let failure = match made {
         Ok(Ok(texts)) if texts.is_empty() => return ptr::null_mut(),
@@ -72,28 +72,38 @@ unsafe extern "C" fn callback(env: sys::napi_env, info: sys::napi_callback_info)
 }
 
 /// # Safety
-/// `env` is the environment of a call under way, to which the values belong.
+/// `env` is the environment of a call under way, to which the values belong; from `count` on they are `undefined`.
 unsafe fn classify(
     env: sys::napi_env,
     [session, content, overrides, vector]: [sys::napi_value; ARGUMENTS],
+    count: usize,
 ) -> Outcome<String> {
     let mut handle = 0;
     // SAFETY: as of this function.
     if unsafe { sys::napi_get_value_uint32(env, session, &raw mut handle) } != sys::Status::napi_ok {
         return Err(CoreError::limit(Code::UnknownHandle, "session handle", "not a number", "one given out").into());
     }
-    // SAFETY: as of this function.
-    let content = unsafe { Utf16String::from_napi_value(env, content) }.map_err(Failure::host)?;
-    // SAFETY: as of this function.
-    let overrides = unsafe { Overrides::from_napi_value(env, overrides) }.map_err(Failure::host)?;
+    // Asking what an absent argument is costs as much as reading one.
+    let overrides = if count > 2 {
+        // SAFETY: as of this function.
+        unsafe { Overrides::from_napi_value(env, overrides) }.map_err(Failure::host)?
+    } else {
+        Overrides::None
+    };
     // SAFETY: as of this function; JavaScript does not run before the vector was last used.
-    let vector = unsafe { floats(env, vector)? };
-    with_session(handle, |cx| {
-        let (of, whole) = cx.call(Env::from_raw(env), 0.0, &overrides, |session, options, call, workspace, _| {
-            session.glance(&content.0, vector, options, call, workspace)
-        })?;
-        Ok(Out::answer(|columns| columns.classification(&of, &content.0, cx.session, whole)))
-    })
+    let vector = if count > 3 { unsafe { floats(env, vector)? } } else { None };
+    let classify = |content: &str| {
+        with_session(handle, |cx| {
+            cx.call(Env::from_raw(env), 0.0, &overrides, |session, options, call, workspace, _| {
+                let session = &*session;
+                session.glance(content, vector, options, call, workspace, |of, whole| {
+                    Out::answer(|columns| columns.classification(of, content, session, whole))
+                })
+            })
+        })
+    };
+    // SAFETY: as of this function.
+    unsafe { with_text(env, content, classify) }.map_err(Failure::host)?
 }
 
 /// The numbers of a `Float32Array`; none for `undefined` and `null`.
