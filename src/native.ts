@@ -62,10 +62,23 @@ export function takeColumns(count = 0): ArrayLike<number> {
   const length = sharedColumns()[count] as number;
   if (length > 4096) return buffer.slice(0, length);
   // A plain array is on V8's own heap; a typed one costs several times as much, mostly for its memory outside.
+  if (length === plain) return plainColumns(buffer);
   // oxlint-disable-next-line unicorn/no-new-array -- the length is known, and the copy half as fast without it
   const numbers = new Array<number>(length);
   for (let index = 0; index < length; index += 1) numbers[index] = buffer[index] as number;
   return numbers;
+}
+
+// Columns of a turn that points at nothing, which is most of them.
+const plain = 22;
+
+/** A literal, since V8 allocates those in place: an eighth of the time. */
+function plainColumns(from: ArrayLike<number>): ArrayLike<number> {
+  // prettier-ignore
+  return [
+    from[0], from[1], from[2], from[3], from[4], from[5], from[6], from[7], from[8], from[9], from[10],
+    from[11], from[12], from[13], from[14], from[15], from[16], from[17], from[18], from[19], from[20], from[21],
+  ] as number[];
 }
 
 /**

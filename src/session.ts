@@ -25,6 +25,7 @@ import type {
   ThreadUpdate,
   Turn,
 } from "./types.js";
+import { requireFloats } from "./vector.js";
 
 // Turn ids are 32-bit in the core.
 const maxTurnId = 2 ** 32 - 1;
@@ -148,8 +149,16 @@ export class Session {
    *   STORE, CLOSED
    */
   classify(text: string, options?: ClassifyOptions): Classification {
-    this.#live();
-    return this.#classify(text, options, vectorNow(this.#host.embedder, requireText(text), options?.vector));
+    const handle = this.#live();
+    const { embedder } = this.#host;
+    const given = options?.vector;
+    requireText(text);
+    // Whether its memory is shared the core sees at less cost.
+    if (given !== undefined) return this.#classify(handle, text, options, requireFloats(given));
+    if (embedder === null) return this.#classify(handle, text, options, undefined);
+    const vector = vectorNow(embedder, text, undefined);
+    // The embedder may have called back.
+    return this.#classify(this.#live(), text, options, vector);
   }
 
   /** As {@link classify}, for asynchronous embedders and stores. */
@@ -157,7 +166,7 @@ export class Session {
     return this.#enqueue(async () => {
       const vector = await vectorLater(this.#host.embedder, requireText(text), options?.vector);
       await this.#liveLater();
-      return this.#classify(text, options, vector);
+      return this.#classify(this.#live(), text, options, vector);
     });
   }
 
@@ -371,9 +380,13 @@ export class Session {
     return result < 0 ? { scratchId: this.#names.scratch(-result) } : {};
   }
 
-  #classify(text: string, options: ClassifyOptions | undefined, vector: Float32Array | undefined): Classification {
+  #classify(
+    handle: number,
+    text: string,
+    options: ClassifyOptions | undefined,
+    vector: Float32Array | undefined,
+  ): Classification {
     const host = this.#host;
-    const handle = this.#live();
     const overrides = host.overrides(options);
     const texts = host.classify(handle, text, overrides, vector);
     const columns = new Columns(takeColumns(), texts, text, this.#names);

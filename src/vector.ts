@@ -14,15 +14,19 @@ export function decodeVector(text: string): Float32Array {
   return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
 }
 
-/** A float32 vector of its own memory, or a typed error; dimension and values are the core's to check (G-56). */
+/** A float32 vector, or a typed error; dimension and values are the core's to check (G-56). */
+export function requireFloats(vector: unknown): Float32Array {
+  if (vector instanceof Float32Array) return vector;
+  throw new TrihorizonError("INVALID_VECTOR", `a vector must be a Float32Array: got ${kindOf(vector)}`, {
+    value: kindOf(vector),
+    limit: "Float32Array",
+  });
+}
+
+/** A float32 vector of its own memory, or a typed error. Costs more than an empty call: V8 makes an object of the memory. */
 export function checkVector(vector: unknown): Float32Array {
-  if (!(vector instanceof Float32Array)) {
-    throw new TrihorizonError("INVALID_VECTOR", `a vector must be a Float32Array: got ${kindOf(vector)}`, {
-      value: kindOf(vector),
-      limit: "Float32Array",
-    });
-  }
-  if (typeof SharedArrayBuffer !== "undefined" && vector.buffer instanceof SharedArrayBuffer) {
+  const floats = requireFloats(vector);
+  if (typeof SharedArrayBuffer !== "undefined" && floats.buffer instanceof SharedArrayBuffer) {
     throw new TrihorizonError(
       "INVALID_VECTOR",
       "a vector on a SharedArrayBuffer may change while it is read: pass a copy",
@@ -32,5 +36,5 @@ export function checkVector(vector: unknown): Float32Array {
       },
     );
   }
-  return vector;
+  return floats;
 }

@@ -111,7 +111,7 @@ unsafe fn classify(
 /// # Safety
 /// As [`classify`]; the numbers must not be used after JavaScript has run.
 unsafe fn floats<'a>(env: sys::napi_env, value: sys::napi_value) -> Outcome<Option<&'a [f32]>> {
-    let (mut kind, mut length, mut data) = (0, 0, ptr::null_mut());
+    let (mut kind, mut length, mut data, mut buffer) = (0, 0, ptr::null_mut(), ptr::null_mut());
     // SAFETY: as of this function; what is not asked for may be null.
     let status = unsafe {
         sys::napi_get_typedarray_info(
@@ -120,7 +120,7 @@ unsafe fn floats<'a>(env: sys::napi_env, value: sys::napi_value) -> Outcome<Opti
             &raw mut kind,
             &raw mut length,
             &raw mut data,
-            ptr::null_mut(),
+            &raw mut buffer,
             ptr::null_mut(),
         )
     };
@@ -132,6 +132,13 @@ unsafe fn floats<'a>(env: sys::napi_env, value: sys::napi_value) -> Outcome<Opti
             return Ok(None);
         }
     } else if kind == sys::TypedarrayType::float32_array {
+        let mut own = false;
+        // SAFETY: as of this function; the buffer is that of the value.
+        unsafe { sys::napi_is_arraybuffer(env, buffer, &raw mut own) };
+        if !own {
+            let message = "a vector on a SharedArrayBuffer may change while it is read: pass a copy";
+            return Err(CoreError::new(Code::InvalidVector, message).into());
+        }
         if length == 0 {
             return Ok(Some(&[]));
         }
