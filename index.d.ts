@@ -33,8 +33,11 @@ export declare function countTokens(engine: number, content: string): number
 /** Erases a turn; false when there is none. */
 export declare function deleteTurn(session: number, id: number): boolean
 
-/** Unit vector of a text by the built-in embedder; empty when it does not know the text's words. */
-export declare function embed(engine: number, content: string): Float32Array
+/**
+ * The function that writes the built-in embedder's unit vector of a text into a vector, if that has room, and returns the
+ * dimension, or 0 when the embedder does not know the text's words. (JavaScript makes a typed array faster than the boundary.)
+ */
+export declare function embedder(): (engine: number, content: string, out: Float32Array) => number
 
 /** Closes an engine and all that belongs to it; idempotent. */
 export declare function engineClose(engine: number): void

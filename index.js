@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embed, engineClose, engineInfo, engineOpen, externalMemory, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, leftOut, messageCount, nothing, panicForTest, preset, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, turnText, updateThread } = nativeBinding
+const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embedder, engineClose, engineInfo, engineOpen, externalMemory, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, leftOut, messageCount, nothing, panicForTest, preset, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, turnText, updateThread } = nativeBinding
 export { append }
 export { assemble }
 export { checkOptions }
@@ -781,7 +781,7 @@ export { classifier }
 export { classifyBefore }
 export { countTokens }
 export { deleteTurn }
-export { embed }
+export { embedder }
 export { engineClose }
 export { engineInfo }
 export { engineOpen }

@@ -103,7 +103,7 @@ export class Engine {
    */
   embed(text: string): Float32Array {
     requireString("embed", text);
-    return this.#host.call(() => this.#host.native.embed(this.#host.handle, text));
+    return this.#host.embed(text);
   }
 
   /**

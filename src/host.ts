@@ -54,6 +54,8 @@ export class Host {
   #closed = false;
   /** Characters held, those of sessions that have gone included. */
   #text = 0;
+  /** Of the built-in embedder; learnt from its first vector. */
+  #dimensions = 0;
   /** Call options that the core keeps under a number. */
   #preset: Preset = { number: 0, json: "", keys: [], values: [] };
 
@@ -108,6 +110,22 @@ export class Host {
   /** @throws CLOSED */
   assertOpen(): void {
     if (this.#closed) throw new TrihorizonError("CLOSED", "the engine is closed");
+  }
+
+  /** The built-in embedder's vector, empty when it knows none of the words; as {@link call}. */
+  embed(text: string): Float32Array {
+    this.assertOpen();
+    const vector = new Float32Array(this.#dimensions);
+    let dimensions: number;
+    try {
+      dimensions = this.native.embed(this.handle, text, vector);
+    } catch (thrown) {
+      throw nativeError(thrown);
+    }
+    if (dimensions === vector.length) return vector;
+    if (dimensions === 0) return new Float32Array();
+    this.#dimensions = dimensions;
+    return this.embed(text);
   }
 
   /**

@@ -26,6 +26,7 @@ export interface Session {
 export interface Engine {
   session(id: string): Session;
   deleteSession(id: string): unknown;
+  embed(text: string): Float32Array;
   info(): Info;
   close(): unknown;
 }
@@ -49,7 +50,6 @@ export interface Raw {
   /** Bytes outside its heap that V8 was told of. */
   externalMemory(): number;
   countTokens(engine: number, text: string): number;
-  embed(engine: number, text: string): Float32Array;
 }
 
 export interface Product {

@@ -36,18 +36,17 @@ export const embedding: Row = {
 };
 
 function measure({ product, lists, effort }: Bench, embedder: GoodEmbedder, length: number): Findings {
-  const { raw } = product;
   const texts = new Scene(lists).queries(64, length * 8).map(({ text }) => shortened(text, length, embedder));
-  const engine = raw.engineOpen("{}");
+  const engine = product.createEngine();
   for (const text of texts)
     agreeWithin(`cosine of the vectors of ${JSON.stringify(text)}`, 1e-4, {
       self: 1,
-      both: dot(embedder.embed(text), raw.embed(engine, text)),
+      both: dot(embedder.embed(text), engine.embed(text)),
     });
-  const ours = rotate(texts, (text) => raw.embed(engine, text));
+  const ours = rotate(texts, (text) => engine.embed(text));
   const { p50 } = percentiles(ours, effort);
   const times = race({ js: rotate(texts, (text) => embedder.embed(text)), ours }, effort);
-  raw.engineClose(engine);
+  engine.close();
   return { [`9.${length}.p50`]: { rounds: p50 }, [`9.${length}.good_js`]: { rounds: ratios(times.js, times.ours) } };
 }
 

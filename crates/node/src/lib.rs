@@ -10,20 +10,21 @@
 
 mod classify;
 mod columns;
+mod embed;
 mod failure;
 mod overrides;
+mod raw;
 mod registry;
 mod text;
 
 use std::cell::RefCell;
 
-use napi::bindgen_prelude::{Float32Array, Float64Array, FnArgs, Function, Uint8Array, Unknown};
+use napi::bindgen_prelude::{Float64Array, FnArgs, Function, Uint8Array, Unknown};
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::json;
 use trihorizon_core::classify::SimilaritySource;
 use trihorizon_core::config::{CallOptions, Options, TokensOption};
-use trihorizon_core::embedding::StaticEmbedder;
 use trihorizon_core::error::{Code, Error as CoreError};
 use trihorizon_core::headers;
 use trihorizon_core::intent::Intent;
@@ -523,16 +524,11 @@ pub fn count_tokens(env: &napi::Env, engine: u32, content: Utf16String) -> Resul
     })
 }
 
-/// Unit vector of a text by the built-in embedder; empty when it does not know the text's words.
-#[napi(catch_unwind)]
-pub fn embed(engine: u32, content: Utf16String) -> Result<Float32Array> {
-    js(|| {
-        with_engine(engine, |_| {
-            let mut vector = Vec::new();
-            let known = StaticEmbedder::builtin().embed(&content.0, &mut vector).is_some();
-            Ok(Float32Array::from(if known { vector } else { Vec::new() }))
-        })
-    })
+/// The function that writes the built-in embedder's unit vector of a text into a vector, if that has room, and returns the
+/// dimension, or 0 when the embedder does not know the text's words. (JavaScript makes a typed array faster than the boundary.)
+#[napi(catch_unwind, ts_return_type = "(engine: number, content: string, out: Float32Array) => number")]
+pub fn embedder(env: &napi::Env) -> napi::Result<Unknown<'_>> {
+    embed::function(env)
 }
 
 /// Bytes outside its heap that the JavaScript engine was told of, by all addons: `process.memoryUsage()` does not show them.

@@ -26,6 +26,8 @@ pub struct Engine {
     host: Option<EmbeddingSpec>,
     workspace: Workspace,
     pub preset: Preset,
+    /// A vector that is on its way out.
+    pub vector: Vec<f32>,
 }
 
 impl Engine {
@@ -42,8 +44,15 @@ impl Engine {
             }
             _ => None,
         };
-        let engine =
-            Self { options, counter, custom, host, workspace: Workspace::default(), preset: Preset::default() };
+        let engine = Self {
+            options,
+            counter,
+            custom,
+            host,
+            workspace: Workspace::default(),
+            preset: Preset::default(),
+            vector: Vec::new(),
+        };
         engine.warm_up()?;
         Ok(engine)
     }
