@@ -31,7 +31,7 @@ use crate::text::{Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
 use crate::threads::{Decision, Thread, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
-use crate::turn_log::{INDEXED_TERMS, Role, Turn, TurnLog, content_terms};
+use crate::turn_log::{INDEXED_TERMS, Mark, Role, Trait, Turn, TurnLog, content_terms};
 use crate::vectors::{Search, Vectors};
 
 /// Role of a message that a host appends.
@@ -192,6 +192,7 @@ pub struct Session {
     /// Calls whose results have not come yet.
     calls: Vec<ToolCall>,
     embedding: Option<EmbeddingSpec>,
+    /// Bytes held, those of the vectors left out.
     weight: usize,
     /// The newest user turn, its thread, and the thread's state before it: what a retry of the turn goes back to.
     before: Option<(u32, u32, ThreadState)>,
@@ -356,7 +357,7 @@ impl Session {
 
     /// Bytes held, text included, kept up to date turn by turn rather than counted.
     pub fn weight(&self) -> usize {
-        self.weight
+        self.weight + self.log.vectors().map_or(0, Vectors::bytes)
     }
 
     /// Bytes held, the text of turns left out.
@@ -523,10 +524,9 @@ impl Session {
 
     fn push(&mut self, turn: Turn, vector: Option<&[f32]>, options: &Options) -> u32 {
         let id = self.log.next_id();
-        let row = self.log.vectors().map_or(0, Vectors::row_bytes);
-        self.weight += turn_weight(&turn, row);
+        self.weight += turn_weight(&turn);
         for gone in self.log.append(turn, vector, options.ring()) {
-            self.weight -= turn_weight(&gone, row).min(self.weight);
+            self.weight -= turn_weight(&gone).min(self.weight);
             self.threads.remove(gone.id);
             self.coverage.remove(gone.id, said(&gone));
         }
@@ -1636,9 +1636,9 @@ struct Prepared {
     speaker: u16,
 }
 
-/// Bytes of a turn with its text, terms, lists and vector.
-fn turn_weight(turn: &Turn, vector: usize) -> usize {
-    size_of::<Turn>() + turn.text.len() + turn.terms.len() * 12 + turn.lists.len() * 64 + vector
+/// Bytes of a turn with its text, terms and lists.
+fn turn_weight(turn: &Turn) -> usize {
+    size_of::<(Turn, Mark, Trait)>() + turn.text.len() + turn.terms.len() * 12 + turn.lists.len() * 64
 }
 
 /// What an answer said; nothing for a user's turn, which covers nothing.

@@ -203,14 +203,6 @@ impl Vectors {
             Self::I8(codes) => codes.bytes(),
         }
     }
-
-    /// Bytes of one vector, what grows with it left out.
-    pub fn row_bytes(&self) -> usize {
-        match self {
-            Self::F32 { rows, .. } => rows.dim() * size_of::<f32>(),
-            Self::I8(codes) => codes.dim() + 2 * size_of::<f32>(),
-        }
-    }
 }
 
 #[cfg(test)]
