@@ -241,7 +241,7 @@ def train_references(rows, report):
     natural = source == "natural"
     # An expression that is not seen cannot be resolved: of thresholds that are about as good, the lowest.
     scores = {t: f1(p[natural] > t, y[natural]) for t in np.arange(0.2, 0.7, 0.02)}
-    best = min(t for t, score in scores.items() if score > max(scores.values()) - 0.01)
+    best = min(t for t, score in scores.items() if score > max(scores.values()) - 0.003)
     report["reference"] = {s: round(float(f1(p[source == s] > best, y[source == s])), 3) for s in set(source)} | {"threshold": round(float(best), 2)}
     theta = fit_binary(x, y.astype(float), w, 1.0)
     groups = np.array([c[3] for c in choices])

@@ -508,7 +508,7 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
     let needs = if input.packing { needed().scores() } else { Vec::new() };
     let carries_over = (ellipsis || context_dependent).then(|| {
         let recent = if needs.is_empty() { &needed().recent_scores(REACH) } else { &needs };
-        carried(recent, input.context.log)
+        carried(recent, input.context.log, thread.thread)
     });
     let carries_over = carries_over.flatten();
     let query = query(&references, carries_over, &terms, input.context.log);
@@ -684,10 +684,13 @@ fn needs_of<'a>(
     })
 }
 
-/// The turn an incomplete one answers or extends: of those within reach, the one it needs most; the newer of equals.
-fn carried(needs: &[f32], log: &TurnLog) -> Option<u32> {
+/// The turn an incomplete one answers or extends: of those within reach, one of its own thread where there is any, the one it
+/// needs most; the newer of equals.
+fn carried(needs: &[f32], log: &TurnLog, thread: u32) -> Option<u32> {
     let turns = log.recent(REACH).iter().rev().zip(needs.iter().rev());
-    turns.rev().max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(turn, _)| turn.id)
+    let inside = |turn: &Turn| turn.thread == thread;
+    let best = turns.rev().max_by(|(a, x), (b, y)| inside(a).cmp(&inside(b)).then(x.total_cmp(y)));
+    best.map(|(turn, _)| turn.id)
 }
 
 /// "write me a guide about …": a verb of writing whose object is a piece of writing (G-51).

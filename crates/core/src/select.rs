@@ -239,8 +239,8 @@ pub fn spec_pinned(log: &TurnLog, referenced: &[u32], overhead: u32) -> Vec<Cand
 /// much as it is likely to be needed; turns of other threads come in only when they very likely are. `needs` in log-odds, by
 /// position in the log; `overhead`: tokens a message costs beside its text.
 pub fn turns(log: &TurnLog, of: &Classification, needs: &[f32], overhead: u32) -> Vec<Candidate> {
-    /// How likely a turn of another thread must be needed.
-    const FOREIGN: f32 = 0.5;
+    /// Log-odds above which a turn of another thread is needed: four to one.
+    const FOREIGN: f32 = 1.386;
     // Pinned turns are critical to the sandwich; where not all fit, those most likely needed come first.
     let pin = |need: f32| 0.8 + 0.2 * need;
     let pins = pinned(of);
@@ -250,8 +250,7 @@ pub fn turns(log: &TurnLog, of: &Classification, needs: &[f32], overhead: u32) -
         .filter_map(|((turn, traits), need)| {
             let pinned = pins.contains(&turn.id);
             let active = traits.thread == of.thread.thread;
-            // Most of a long log: what follows would say no after more work.
-            if !pinned && !active && *need <= 0.0 {
+            if !pinned && !active && *need <= FOREIGN {
                 return None;
             }
             let need = sigmoid(*need);
@@ -260,9 +259,7 @@ pub fn turns(log: &TurnLog, of: &Classification, needs: &[f32], overhead: u32) -
                 (true, _) => (pin(need), Reason::Pinned),
                 (false, true) if resumed => (need, Reason::ResumedThread),
                 (false, true) if log.next_id() - turn.id <= 2 => (need, Reason::Recent),
-                (false, true) => (need, Reason::Relevant),
-                (false, false) if need > FOREIGN => (need, Reason::Relevant),
-                (false, false) => return None,
+                (false, _) => (need, Reason::Relevant),
             };
             Some(Candidate {
                 tier: Tier::C,
