@@ -120,6 +120,13 @@ def fit_meaning(v, accepted, w, scores, l2):
     return theta if binary else theta.reshape(k, n)
 
 
+def fit_read(x, v, y, w, rows, l2):
+    """Weights of features with a bias, and of dimensions, of a logistic regression on some rows."""
+    x, v, y, w = x[rows], v[rows], y[rows], w[rows]
+    theta = fit_binary(x, y.astype(float), w, l2)
+    return theta, fit_meaning(v, y, w, x @ theta[:-1] + theta[-1], MEANING)
+
+
 def fit_choice_meaning(choices, scores, l2):
     """Weights of a turn's vector that are added to the scores of its options: to all dormant threads', and to a new one's."""
     v = np.array([c.meaning for c in choices])
@@ -197,7 +204,7 @@ def choose(choices, candidate, wanted, c: Conversation):
 
 
 def references(rows):
-    x, y, w, g, source, choices, missed, gold = [], [], [], [], [], [], 0, 0
+    x, v, y, w, g, source, choices, missed, gold = [], [], [], [], [], [], [], 0, 0
     for c, turn, row in rows:
         label = c.labels[turn]
         if c.source == "cast2020" and label["needs"]:
@@ -221,6 +228,7 @@ def references(rows):
             if c.source == "interleaved":
                 continue
             x.append(candidate["features"])
+            v.append(candidate["meaning"])
             y.append(bool(over))
             w.append(weight)
             g.append(c.group)
@@ -228,22 +236,22 @@ def references(rows):
         gold += sum(m[2] for m in marks)
         missed += sum(m[2] and m[:2] not in hit for m in marks)
     print(f"reference candidates {len(y)}, positive {sum(y)}, gold {gold}, without a candidate {missed}")
-    return np.array(x), np.array(y), np.array(w), g, np.array(source), choices
+    return np.array(x), meanings(v), np.array(y), np.array(w), g, np.array(source), choices
 
 
 def train_references(rows, report):
-    x, y, w, g, source, choices = references(rows)
+    x, v, y, w, g, source, choices = references(rows)
     fold = folds(g)
     p = np.zeros(len(y))
     for k in range(FOLDS):
-        theta = fit_binary(x[fold != k], y[fold != k].astype(float), w[fold != k], 1.0)
-        p[fold == k] = sigmoid(x[fold == k] @ theta[:-1] + theta[-1])
+        theta, meaning = fit_read(x, v, y, w, fold != k, 1.0)
+        p[fold == k] = sigmoid(x[fold == k] @ theta[:-1] + theta[-1] + v[fold == k] @ meaning)
     natural = source == "natural"
     # An expression that is not seen cannot be resolved: of thresholds that are about as good, the lowest.
     scores = {t: f1(p[natural] > t, y[natural]) for t in np.arange(0.2, 0.7, 0.02)}
-    best = min(t for t, score in scores.items() if score > max(scores.values()) - 0.003)
+    best = min(t for t, score in scores.items() if score > max(scores.values()) - 0.007)
     report["reference"] = {s: round(float(f1(p[source == s] > best, y[source == s])), 3) for s in set(source)} | {"threshold": round(float(best), 2)}
-    theta = fit_binary(x, y.astype(float), w, 1.0)
+    theta, meaning = fit_read(x, v, y, w, fold >= 0, 1.0)
     groups = np.array([c[3] for c in choices])
     fold = folds(list(groups))
     right = np.zeros(len(choices))
@@ -252,7 +260,7 @@ def train_references(rows, report):
         for i in np.flatnonzero(fold == k):
             right[i] = choices[i][1][np.argmax(choices[i][0] @ t)]
     report["target"] = {s: round(float(right[[c[4] == s for c in choices]].mean()), 3) for s in {c[4] for c in choices}}
-    return theta, float(best), fit_choice([c[:3] for c in choices], 1.0)
+    return theta, meaning, float(best), fit_choice([c[:3] for c in choices], 1.0)
 
 
 def meanings(rows):
@@ -282,21 +290,16 @@ def train_dependence(rows, report, name, label_of, l2=1.0):
         if value is not None:
             x.append(row["dependence"]), v.append(row["meaning"]), y.append(bool(value)), w.append(WEIGHTS[c.source]), g.append(c.group), source.append(c.source)
     x, v, y, w, source = np.array(x), meanings(v), np.array(y), np.array(w), np.array(source)
-
-    def fit(rows):
-        theta = fit_binary(x[rows], y[rows].astype(float), w[rows], l2)
-        return theta, fit_meaning(v[rows], y[rows], w[rows], x[rows] @ theta[:-1] + theta[-1], MEANING)
-
     fold = folds(g)
     p = np.zeros(len(y))
     for k in range(FOLDS):
-        theta, meaning = fit(fold != k)
+        theta, meaning = fit_read(x, v, y, w, fold != k, l2)
         p[fold == k] = sigmoid(x[fold == k] @ theta[:-1] + theta[-1] + v[fold == k] @ meaning)
     score = macro_f1 if name == "context" else f1
     barred = [s for s in (("ikat", "gecor") if name == "context" else ("natural",)) if (source == s).any()]
     best = max(np.arange(0.15, 0.8, 0.02), key=lambda t: sum(score(p[source == s] > t, y[source == s]) for s in barred))
     report[name] = {s: round(float(score(p[source == s] > best, y[source == s])), 3) for s in set(source)} | {"threshold": round(float(best), 2)}
-    return *fit(np.full(len(y), True)), float(best)
+    return *fit_read(x, v, y, w, fold >= 0, l2), float(best)
 
 
 def thread_options(row, names):
@@ -504,14 +507,14 @@ def main() -> None:
     names, rows = described(filed + mixed + gecor(args.data) + cast2020(args.data), args.features)
     _, own = described(filed + mixed, args.features, own=True)
     report: dict = {}
-    reference, reference_threshold, target = train_references(rows, report)
+    reference, reference_meaning, reference_threshold, target = train_references(rows, report)
     ellipsis, ellipsis_meaning, ellipsis_threshold = train_dependence(rows, report, "ellipsis", lambda c, t, l: l.get("ellipsis"))
     context, context_meaning, context_threshold = train_dependence(rows, report, "context", context_label)
     report["thread.filed"] = filed_events(own)
     thread_meanings, threads = train_threads(rows + own, names, report)
     need = train_needs(rows, report)
     intents, intent_meanings = train_intents(rows, report)
-    meaning = {"ellipsis": ellipsis_meaning, "context": context_meaning, **thread_meanings}
+    meaning = {"reference": reference_meaning, "ellipsis": ellipsis_meaning, "context": context_meaning, **thread_meanings}
     meaning.update({f"intent.{intent}": row for intent, row in zip(INTENTS, intent_meanings)})
     model = {
         "models": {

@@ -81,7 +81,7 @@ fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std:
                 .iter()
                 .map(|c| {
                     let targets: Vec<_> = c.targets.iter().map(|(turn, features)| json!([numbers.get(turn), features])).collect();
-                    json!({ "span": [content[..c.span.start].encode_utf16().count(), content[..c.span.end].encode_utf16().count()], "shape": format!("{:?}", c.shape), "features": c.features, "targets": targets })
+                    json!({ "span": [content[..c.span.start].encode_utf16().count(), content[..c.span.end].encode_utf16().count()], "shape": format!("{:?}", c.shape), "features": c.features, "meaning": c.meaning, "targets": targets })
                 })
                 .collect();
             let needs: Vec<_> =

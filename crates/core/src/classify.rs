@@ -741,6 +741,8 @@ pub struct CandidateInspection {
     pub shape: Shape,
     /// Numbers of [`crate::references::CANDIDATE_FEATURES`].
     pub features: Vec<f32>,
+    /// The vector of its noun, empty without.
+    pub meaning: Vec<f32>,
     /// Turn id and numbers of [`crate::references::TARGET_FEATURES`] of each turn within reach.
     pub targets: Vec<(u32, Vec<f32>)>,
 }

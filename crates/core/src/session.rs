@@ -798,6 +798,7 @@ impl Session {
                 log: &self.log,
                 scratch: &self.scratch,
                 similarities: &workspace.similarities,
+                has_meanings: embedded && self.has_builtin_vectors(),
             },
             threads: &self.threads,
             calibrated: &workspace.calibrated,

@@ -9,7 +9,8 @@ use super::ordinal::Selector;
 use super::scene::{Mention, REACH, Scene};
 use super::{Item, Reason, Reference, ReferenceType, Target};
 use crate::classify::CandidateInspection;
-use crate::model::{self, Linear};
+use crate::embedding::StaticEmbedder;
+use crate::model::{self, Linear, sigmoid};
 use crate::scratch::described::{described, named_rows};
 use crate::scratch::{ScratchBuffer, ToolKind, rows};
 use crate::text::{Class, Enumeration, EnumerationKind, Gap, Tag, Text, Word};
@@ -28,6 +29,8 @@ pub struct Context<'a> {
     pub scratch: &'a ScratchBuffer,
     /// Cosine of the turn to each turn of the log, by position; empty without vectors.
     pub similarities: &'a [f32],
+    /// Words have vectors: the session's are those of the built-in table.
+    pub has_meanings: bool,
 }
 
 impl Context<'_> {
@@ -103,8 +106,10 @@ pub fn resolve_references(context: &Context<'_>) -> Vec<Reference> {
     let candidates = detect_referential_expressions(context.source, context.text);
     let scene = Scene::new(context);
     let mut accepted: Vec<usize> = Vec::new();
+    let mut meaning = Vec::new();
     for (at, candidate) in candidates.iter().enumerate() {
-        let probability = points_out(candidate, &candidates[..at], &scene);
+        meaning_of(candidate, context, &mut meaning);
+        let probability = points_out(candidate, &candidates[..at], &meaning, &scene);
         let doubtful = unheard_of(candidate, context)
             || context.text.grammar().generic_article
                 && matches!(candidate.shape, Shape::Definite | Shape::DefiniteBare)
@@ -131,11 +136,23 @@ fn repeats(one: &Candidate, other: &Candidate, text: &Text) -> bool {
         && one.words.clone().zip(other.words.clone()).all(|(a, b)| text.folded(a) == text.folded(b))
 }
 
+/// What the noun of a phrase means, "my sister" or "the second paragraph": its vector; empty for a word by itself.
+fn meaning_of(candidate: &Candidate, context: &Context<'_>, meaning: &mut Vec<f32>) {
+    let head = candidate.head.unwrap_or(candidate.words.end - 1);
+    let head = context.text.words()[head];
+    let known = context.has_meanings
+        && candidate.words.len() > 1
+        && StaticEmbedder::builtin().embed(&context.source[head.start as usize..head.end as usize], meaning).is_some();
+    if !known {
+        meaning.clear();
+    }
+}
+
 /// Probability that a candidate points out of the turn.
-pub(super) fn points_out(candidate: &Candidate, earlier: &[Candidate], scene: &Scene<'_>) -> f32 {
+pub(super) fn points_out(candidate: &Candidate, earlier: &[Candidate], meaning: &[f32], scene: &Scene<'_>) -> f32 {
     static MODEL: OnceLock<Linear> = OnceLock::new();
     let model = MODEL.get_or_init(|| model::linear("reference", &CANDIDATE_FEATURES));
-    model.probability(&candidate_features(candidate, earlier, scene))
+    sigmoid(model.read(&candidate_features(candidate, earlier, scene), meaning))
 }
 
 fn detection_threshold(shape: Shape) -> f32 {
@@ -157,6 +174,11 @@ pub fn inspect(context: &Context<'_>) -> Vec<CandidateInspection> {
             span: span(candidate, context),
             shape: candidate.shape,
             features: candidate_features(candidate, &candidates[..at], &scene).to_vec(),
+            meaning: {
+                let mut meaning = Vec::new();
+                meaning_of(candidate, context, &mut meaning);
+                meaning
+            },
             targets: (scene.first()..turns.len())
                 .map(|turn| (turns[turn].id, Sought::new(candidate, &scene).features(turn, &scene).to_vec()))
                 .collect(),
