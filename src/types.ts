@@ -197,7 +197,7 @@ export interface Envelope {
   saturation: number;
   /** Tokens spent by tier. */
   spent: Record<Tier, number>;
-  /** True when the count is an estimate that never under-counts, not a tokenizer's (G-48). */
+  /** True when the count is an estimate, not a tokenizer's: high for written text, but a rare word may cost more (G-48). */
   estimated: boolean;
 }
 
@@ -364,7 +364,7 @@ export interface Embedder {
   embed?(text: string): Float32Array | Promise<Float32Array>;
 }
 
-/** `o200k` and `cl100k` are exact; `estimate` never under-counts and is flagged; a Hugging Face `tokenizer.json` as text; any function. */
+/** `o200k` and `cl100k` are exact; `estimate` errs to the high side for written text and is flagged; a Hugging Face `tokenizer.json` as text; any function. */
 export type Tokenizer = "o200k" | "cl100k" | "estimate" | { json: string } | ((text: string) => number);
 
 /** One line of a session's history, as a store keeps it. Replaying the records in order rebuilds the session exactly. */
@@ -418,7 +418,7 @@ export interface EngineOptions extends CallOptions {
   clock?: (() => number) | undefined;
   /** Turns kept in the log; null keeps all (G-57). */
   ring?: number | null | undefined;
-  /** Hard cap of the Active Thread Summary, tokens (G-70). */
+  /** Hard cap of the Active Thread Summary, tokens; it never takes more than an eighth of Tier C's share (G-70). */
   summaryTokens?: number | undefined;
   /** Thread ids from user text, or `thread-N` (G-58). */
   threadNames?: "slug" | "opaque" | undefined;

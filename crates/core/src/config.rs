@@ -90,7 +90,7 @@ pub enum TokensOption {
     O200k,
     /// `cl100k_base`.
     Cl100k,
-    /// A script-aware estimate that never under-counts.
+    /// A script-aware estimate that errs to the high side for written text.
     Estimate,
     /// The host's function, passed beside the options.
     Custom,
@@ -208,7 +208,7 @@ pub struct Options {
     /// Turns kept in the log; null keeps all. When absent: all, or 50 in the `spec` profile (G-57).
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub ring: Option<Option<usize>>,
-    /// Hard cap of the Active Thread Summary, tokens (G-70).
+    /// Hard cap of the Active Thread Summary, tokens; it never takes more than an eighth of Tier C's share (G-70).
     pub summary_tokens: u32,
     /// Thread ids.
     pub thread_names: ThreadNames,

@@ -1196,6 +1196,8 @@ impl Session {
             };
             select::turns(&self.log, of, &needs, overhead)
         };
+        /// What a thread's state may take of the tier's share: the turns themselves say more.
+        const PART: u32 = 8;
         let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::C as usize];
         let Some(thread) = self.threads.get(of.thread.thread).filter(|thread| thread.state != ThreadState::default())
         else {
@@ -1206,7 +1208,7 @@ impl Session {
             turns.map(|turn| turn.tokens.saturating_add(overhead)).fold(0, u32::saturating_add)
         };
         if of.thread.event == ThreadEvent::Resume || thread_tokens() > share {
-            let text = Self::summary_text(thread, call.options.summary_tokens, call)?;
+            let text = Self::summary_text(thread, call.options.summary_tokens.min(share / PART), call)?;
             if let Some(text) = text {
                 let tokens = call.counter.count(&text)? + overhead;
                 if tokens <= share {
@@ -1432,7 +1434,7 @@ impl Session {
             ItemKind::Scratch => tools.get(&candidate.id).map(String::as_str).unwrap_or_default().into(),
             ItemKind::Summary => match self.threads.get(candidate.id) {
                 Some(thread) => {
-                    Self::summary_text(thread, call.options.summary_tokens, call)?.unwrap_or_default().into()
+                    Self::summary_text(thread, candidate.tokens - overhead, call)?.unwrap_or_default().into()
                 }
                 None => return Ok(None),
             },

@@ -1,5 +1,5 @@
-//! Token counts: exact for o200k and cl100k, exact for any Hugging Face `tokenizer.json`, or an estimate that never
-//! under-counts (G-48, R003-15).
+//! Token counts: exact for o200k and cl100k, exact for any Hugging Face `tokenizer.json`, or an estimate that
+//! errs to the high side for written text (G-48, R003-15).
 //!
 //! Every item is counted once, when it enters the session, and the number is kept.
 
