@@ -60,14 +60,19 @@ fn sentences<'a>(source: &'a str, text: &Text) -> Vec<Sentence<'a>> {
         let range = &words[start..end];
         let any = |class: Class| range.iter().any(|w| w.class.has(class));
         let question = written.contains(['?', '？', '؟']);
-        let standing = (start..end.min(start + READ))
-            .any(|at| text.phrase_at(at, PhraseKind::Standing).is_some_and(|p| p.words.end <= end));
-        let first = any(Class::FIRST.or(Class::POSSESSIVE_FIRST));
+        let said = |at: usize, kind| text.phrase_at(at, kind).is_some_and(|p| p.words.end <= end);
+        let anywhere = |kind| (start..end.min(start + READ)).any(|at| said(at, kind));
+        let mine = Class::FIRST.or(Class::POSSESSIVE_FIRST);
+        let first = any(mine);
+        // "I never …", not "you never told me".
+        let rule = range.iter().position(|w| w.class.has(Class::STANDING));
+        let own_rule = rule.is_some_and(|at| range[..at].iter().any(|w| w.class.has(mine)));
         let value = range.iter().any(|w| w.value != 0 || w.capital && !w.opens() && w.is_content());
         found.push(Sentence {
             text: written,
             question,
-            constraint: !question && (standing || any(Class::STANDING) && first),
+            constraint: anywhere(PhraseKind::Limit)
+                || !question && (anywhere(PhraseKind::Standing) || said(start, PhraseKind::Forbid) || own_rule),
             statement: !question && first && value && range.len() >= 4,
         });
         start = end;

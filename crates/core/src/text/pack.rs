@@ -283,6 +283,10 @@ pub enum PhraseKind {
     Answer,
     /// Puts a rule on all later answers ("from now on").
     Standing,
+    /// Puts a bound on what is asked for, in a question too ("no more than").
+    Limit,
+    /// Opens a sentence that forbids something ("please avoid").
+    Forbid,
     /// Points at the conversation as a whole ("what we discussed").
     Discussed,
     /// Idioms whose pronoun refers to nothing ("that is", "it depends").
