@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
+use super::fold::fold_in_place;
 use super::pack::{Class, Entry, Grammar, Pack, PhraseKind, Tag};
 use super::segment::segment;
 
@@ -115,6 +116,7 @@ pub struct Phrase {
 /// A turn, read. Reuse one value for many turns: after the first few it allocates nothing.
 #[derive(Debug, Default)]
 pub struct Text {
+    /// The source, folded in place; behind it what does not fold so, and roles.
     folded: String,
     words: Vec<Word>,
     phrases: Vec<Phrase>,
@@ -131,6 +133,7 @@ impl Text {
     /// Reads `source` with `pack`, replacing what was read before. Cost: about 35 ns a word.
     pub fn read(&mut self, source: &str, pack: &Pack) {
         self.folded.clear();
+        fold_in_place(source, &mut self.folded);
         self.words.clear();
         self.phrases.clear();
         self.unspaced = false;
@@ -139,13 +142,14 @@ impl Text {
         }
         let mut sentence = 0;
         let mut last_end = 0;
-        segment(source, |start, word| {
+        _ = segment(source, |start, word| {
             let gap = gap(&source[last_end..start], last_end == 0);
             if gap.has(Gap::STOP) && !self.words.is_empty() {
                 sentence += 1;
             }
             last_end = start + word.len();
             self.push(word, start, gap, sentence, pack);
+            ControlFlow::Continue(())
         });
         self.sentences = if self.words.is_empty() { 0 } else { sentence + 1 };
         self.compounds(pack);
@@ -163,9 +167,13 @@ impl Text {
     }
 
     fn push(&mut self, word: &str, start: usize, gap: Gap, sentence: u16, pack: &Pack) {
-        let from = self.folded.len();
-        pack.fold_into(word, &mut self.folded);
-        let to = self.folded.len();
+        let (from, to) = if pack.folds_in_place(word) {
+            (start, start + word.len())
+        } else {
+            let from = self.folded.len();
+            pack.fold_into(word, &mut self.folded);
+            (from, self.folded.len())
+        };
         let folded = &self.folded[from..to];
         let string = pack.find(folded);
         let known = pack.reading(string);
@@ -202,7 +210,9 @@ impl Text {
         original: &str,
     ) {
         let text = &self.folded[folded.0..folded.1];
-        let capital = original.chars().next().is_some_and(char::is_uppercase);
+        let lone = lone(text);
+        let han = lone.is_some_and(is_han);
+        let capital = !han && original.chars().next().is_some_and(char::is_uppercase);
         let inside = start > 0 && !gap.has(Gap::STOP);
         let polite = || pack.capital(text).filter(|_| capital && inside);
         let entry = polite().unwrap_or(entry);
@@ -212,11 +222,11 @@ impl Text {
             tag = Tag::Number;
             let digits = text.bytes().take_while(u8::is_ascii_digit).count();
             value = text[..digits].parse().unwrap_or(0);
-        } else if class.is_empty() && is_lone(text, is_hiragana) {
+        } else if class.is_empty() && lone.is_some_and(is_hiragana) {
             // A piece of an ending.
             (class, tag) = (Class::STOP, Tag::Function);
         }
-        self.unspaced |= is_lone(text, is_han);
+        self.unspaced |= han;
         let term = if string > 0 { pack.reading(string).term } else { term(pack.stem(text)) };
         let role = pack.role(&entry).map_or(folded, |role| {
             let from = self.folded.len();
@@ -250,7 +260,7 @@ impl Text {
                 // "でもう一度": a longer word that begins inside comes first; "期限はいつ": no yes in the middle of a clause.
                 let crossed =
                     || (at + 1..=at + rest).any(|i| self.compound(i, pack).is_some_and(|(more, _)| more > *rest));
-                let inside = self.words[at].gap == Gap::JOINED && is_lone(self.folded(at), is_hiragana);
+                let inside = self.words[at].gap == Gap::JOINED && lone(self.folded(at)).is_some_and(is_hiragana);
                 !(inside && entry.class.has(Class::INTERJECTION) || self.unspaced && *rest == 1 && crossed())
             });
             let mut word = self.words[at];
@@ -286,16 +296,16 @@ impl Text {
     /// Scripts without spaces come in single characters. Two that no word of the pack covers say what a text is about where
     /// one does not: the term of such a Han character is the pair that it begins, of the last of a run the pair that it ends.
     fn pair_characters(&mut self) {
-        let lone = |text: &Self, at: usize| {
+        let unknown = |text: &Self, at: usize| {
             let word = &text.words[at];
-            word.class.is_empty() && word.tag == Tag::Noun && is_lone(text.folded(at), is_han)
+            word.class.is_empty() && word.tag == Tag::Noun && lone(text.folded(at)).is_some_and(is_han)
         };
         let (mut before, mut run) = (false, 0);
         for at in 0..self.words.len() {
-            let pairs = lone(self, at)
+            let pairs = unknown(self, at)
                 && at + 1 < self.words.len()
                 && self.words[at + 1].gap == Gap::JOINED
-                && lone(self, at + 1);
+                && unknown(self, at + 1);
             if pairs {
                 self.words[at].term = term((self.folded(at), self.folded(at + 1)));
             } else if before {
@@ -324,11 +334,12 @@ impl Text {
         const SHORT: usize = 8;
         for at in 0..self.words.len() {
             for (kind, rest) in &pack.reading(self.words[at].string).phrases {
+                if !self.matches(at + 1, rest) {
+                    continue;
+                }
                 let words = at..at + 1 + rest.len();
                 // A longer phrase of the kind that covers this one began at most a phrase's length ago.
-                if self.matches(at + 1, rest)
-                    && !self.phrases.iter().rev().take(8).any(|p| p.kind == *kind && p.words.end >= words.end)
-                {
+                if !self.phrases.iter().rev().take(8).any(|p| p.kind == *kind && p.words.end >= words.end) {
                     self.phrases.push(Phrase { kind: *kind, words });
                 }
             }
@@ -341,8 +352,9 @@ impl Text {
 
     /// True when the words from `at` on are these strings of the pack, within a sentence.
     fn matches(&self, at: usize, strings: &[u32]) -> bool {
-        let Some(words) = self.words.get(at..at + strings.len()) else { return false };
-        words.iter().zip(strings).all(|(word, string)| word.string == *string && !word.gap.has(Gap::STOP))
+        strings.iter().enumerate().all(|(ahead, string)| {
+            self.words.get(at + ahead).is_some_and(|word| word.string == *string && !word.gap.has(Gap::STOP))
+        })
     }
 
     /// Where nouns have capitals, an unknown word without one is an adjective before a noun, else a verb, and a capital
@@ -527,9 +539,9 @@ fn likely(entry: Entry) -> Tag {
     if closed { Tag::Function } else { entry.tag }
 }
 
-/// True for a text of one character of a kind.
-fn is_lone(text: &str, kind: fn(char) -> bool) -> bool {
-    !text.is_ascii() && text.chars().next().is_some_and(|c| c.len_utf8() == text.len() && kind(c))
+/// The character of a text of one that is not ASCII.
+fn lone(text: &str) -> Option<char> {
+    text.chars().next().filter(|c| !c.is_ascii() && c.len_utf8() == text.len())
 }
 
 fn is_han(c: char) -> bool {
