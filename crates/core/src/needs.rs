@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use crate::mentions::Mentions;
 use crate::model::{self, Linear};
 use crate::references::{Reference, Target};
 use crate::similarity::vectorised;
@@ -83,6 +84,8 @@ pub struct Evidence<'a> {
     pub references: &'a [Reference],
     /// Its content words.
     pub terms: &'a [u32],
+    /// Which turns hold them.
+    pub mentions: &'a Mentions,
     /// Thread it is filed in.
     pub thread: u32,
     /// It cannot be understood alone.
@@ -97,7 +100,6 @@ pub struct Evidence<'a> {
 #[derive(Debug)]
 pub struct Needs<'a> {
     of: Evidence<'a>,
-    idf: Vec<f32>,
     total: f32,
     most_similar: f32,
     last_similarity: f32,
@@ -117,11 +119,9 @@ impl<'a> Needs<'a> {
     pub fn new(of: Evidence<'a>) -> Self {
         let turns = of.log.traits();
         let newest = |role: Role| turns.iter().rposition(|turn| turn.thread == of.thread && turn.role() == role);
-        let idf: Vec<f32> = of.terms.iter().map(|term| of.log.idf(*term)).collect();
         let resolved = of.references.iter().filter(|r| r.target.is_some());
         Self {
-            total: idf.iter().sum::<f32>().max(f32::MIN_POSITIVE),
-            idf,
+            total: of.mentions.rarity(),
             most_similar: of.similarities.iter().copied().fold(0.0, f32::max),
             last_similarity: of.similarities.last().copied().unwrap_or(0.0),
             last_answer: newest(Role::Assistant),
@@ -139,8 +139,8 @@ impl<'a> Needs<'a> {
     /// Share of the turn's content words, by idf, that each earlier turn holds.
     fn overlaps(&self) -> Vec<f32> {
         let mut shared = vec![0.0; self.of.log.len()];
-        for (term, idf) in self.of.terms.iter().zip(&self.idf) {
-            self.of.log.holders(*term, |at| shared[at] += idf);
+        for (term, held) in self.of.mentions.held().iter().enumerate() {
+            self.of.mentions.holders(term, self.of.log, |at| shared[at] += held.idf);
         }
         for shared in &mut shared {
             *shared /= self.total;
@@ -434,13 +434,15 @@ mod tests {
     fn needed(said: &str, log: &TurnLog, thread: u32) -> Vec<f32> {
         let mut text = Text::default();
         text.read(said, &Pack::of("en"));
-        let terms = content_terms(&text, 64);
+        let mut mentions = Mentions::default();
+        mentions.read(&text, log);
         Needs::new(Evidence {
             text: &text,
             log,
             similarities: &[],
             references: &[],
-            terms: &terms,
+            terms: mentions.terms(),
+            mentions: &mentions,
             thread,
             dependent: true,
             ellipsis: true,
@@ -474,7 +476,8 @@ mod tests {
         let log = log(&said);
         let mut text = Text::default();
         text.read("And is the greyhound calm?", &Pack::of("en"));
-        let terms = content_terms(&text, 64);
+        let mut mentions = Mentions::default();
+        mentions.read(&text, &log);
         let similarities: Vec<f32> = (0..log.len()).map(|at| at as f32 % 7.0 / 7.0).collect();
         let mut recency = crate::select::Recency::default();
         let needs = Needs::new(Evidence {
@@ -482,7 +485,8 @@ mod tests {
             log: &log,
             similarities: &similarities,
             references: &[],
-            terms: &terms,
+            terms: mentions.terms(),
+            mentions: &mentions,
             thread: 1,
             dependent: true,
             ellipsis: false,

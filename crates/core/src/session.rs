@@ -21,6 +21,7 @@ use crate::few::Few;
 use crate::headers::{self, Mode};
 use crate::intent::{Intent, Novelty};
 use crate::knowledge::{KnowledgeBase, Policy};
+use crate::mentions::{Mentions, READ_TERMS};
 use crate::references::{Context, Reason, Target, turn_targets};
 use crate::render;
 use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility};
@@ -113,6 +114,7 @@ pub struct Call<'a> {
 #[derive(Debug, Default)]
 pub struct Workspace {
     text: Text,
+    mentions: Mentions,
     /// `text` is the reading of the turn at hand. The buffers are shared by the engine's sessions: no step may find what
     /// another turn left.
     is_read: bool,
@@ -773,6 +775,7 @@ impl Session {
         }
         let pack = pack_for(settings.locale, content);
         workspace.read(content, &pack);
+        workspace.mentions.read(&workspace.text, &self.log);
         let embedded = self.vector(content, vector, &pack, workspace)?;
         let source = self.compare(content, &pack, embedded, workspace);
         let speaker = self.speaker(options.name.as_deref());
@@ -796,6 +799,7 @@ impl Session {
                 source: content,
                 text: &workspace.text,
                 log: &self.log,
+                mentions: &workspace.mentions,
                 scratch: &self.scratch,
                 similarities: &workspace.similarities,
                 has_meanings: embedded && self.has_builtin_vectors(),
@@ -818,6 +822,7 @@ impl Session {
     pub fn inspect(&self, content: &str, call: Call<'_>, workspace: &mut Workspace) -> Result<Inspection> {
         let pack = pack_for(&call.options.locale, content);
         workspace.read(content, &pack);
+        workspace.mentions.read(&workspace.text, &self.log);
         let embedded = self.vector(content, None, &pack, workspace)?;
         let source = self.compare(content, &pack, embedded, workspace);
         workspace.recency.over(&self.log, call.options.half_life);
@@ -1010,7 +1015,7 @@ impl Session {
         }
         workspace.ensure_read(content, pack);
         let Workspace { text, similarities, calibrated, .. } = workspace;
-        let terms = content_terms(text, classify::READ_TERMS);
+        let terms = content_terms(text, READ_TERMS);
         similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, &turn.terms)));
         calibrated.extend(similarities.iter().map(|s| lexical_scale(*s)));
         SimilaritySource::Lexical
@@ -1187,12 +1192,12 @@ impl Session {
         let mut candidates = if settings.profile == Profile::Spec {
             select::spec_pinned(&self.log, &of.query.turns, overhead)
         } else {
-            let Workspace { text, calibrated, recency, .. } = workspace;
+            let Workspace { text, mentions, calibrated, recency, .. } = workspace;
             let recency = recency.over(&self.log, settings.half_life);
             let needs = if of.needs.len() == self.log.len() {
                 Cow::Borrowed(&of.needs)
             } else {
-                Cow::Owned(classify::needs(&self.log, text, calibrated, recency, of).scores())
+                Cow::Owned(classify::needs(&self.log, text, mentions, calibrated, recency, of).scores())
             };
             select::turns(&self.log, of, &needs, overhead)
         };

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{ThreadNames, Thresholds};
 use crate::headers::LONGEST;
+use crate::mentions::Mentions;
 use crate::model::{self, Linear};
 use crate::references::{Reason, Reference, Target};
 use crate::text::{Class, Phrase, PhraseKind, Text};
@@ -299,6 +300,8 @@ pub struct Evidence<'a> {
     pub references: &'a [Reference],
     /// Content words.
     pub terms: &'a [u32],
+    /// Which turns hold them.
+    pub mentions: &'a Mentions,
     /// What the turn means: its vector of the built-in table, empty without.
     pub meaning: &'a [f32],
     /// The turn cannot be understood alone.
@@ -309,7 +312,7 @@ pub struct Evidence<'a> {
 
 /// Closeness of the turn to every thread, by ordinal. Cost: a look at every turn of the log, and one at those that hold a term.
 pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
-    let Evidence { log, terms, .. } = *evidence;
+    let Evidence { log, mentions, .. } = *evidence;
     let mut all = vec![Closeness::default(); threads.all().len()];
     for (position, turn) in log.traits().iter().enumerate() {
         let Some(close) = all.get_mut(turn.thread as usize) else { continue };
@@ -329,12 +332,11 @@ pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
         close.age = (log.len() - position) as u32;
         close.turns += 1;
     }
-    let idf: Vec<f32> = terms.iter().map(|term| log.idf(*term)).collect();
-    let total = idf.iter().sum::<f32>().max(f32::MIN_POSITIVE);
+    let total = mentions.rarity();
     let mut holders: Vec<u32> = Vec::new();
-    for (term, idf) in terms.iter().zip(&idf) {
+    for (term, idf) in mentions.held().iter().map(|held| held.idf).enumerate() {
         holders.clear();
-        log.holders(*term, |at| {
+        mentions.holders(term, log, |at| {
             let thread = log.traits()[at].thread;
             if (thread as usize) < all.len() && holders.last() != Some(&thread) && !holders.contains(&thread) {
                 holders.push(thread);
@@ -395,7 +397,7 @@ pub fn subject_features(evidence: &Evidence<'_>, all: &[Closeness]) -> [f32; SUB
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 5));
     let opens = |class: Class| flag(words.first().is_some_and(|w| w.class.has(class)));
     let names = words.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count();
-    let unseen_count = terms.iter().filter(|term| log.frequency(**term) == 0).count() as f32;
+    let unseen_count = evidence.mentions.held().iter().filter(|held| held.frequency == 0).count() as f32;
     let unseen = unseen_count / terms.len().max(1) as f32;
     let closest = all.iter().map(|close| close.similarity.max(close.answers)).fold(0.0, f32::max);
     let resolved = references.iter().filter(|r| r.target.is_some()).map(|r| r.confidence).fold(0.0, f32::max);

@@ -224,7 +224,12 @@ impl TurnLog {
 
     /// The newest turn of a role.
     pub fn last(&self, role: Role) -> Option<&Turn> {
-        self.turns.iter().rev().find(|turn| turn.role == role)
+        self.last_position(role).map(|at| &self.turns[at])
+    }
+
+    /// Position of the newest turn of a role.
+    pub fn last_position(&self, role: Role) -> Option<usize> {
+        self.traits.iter().rposition(|turn| turn.role() == role)
     }
 
     /// True when the id was given out and has left the log by eviction.
@@ -297,7 +302,12 @@ impl TurnLog {
 
     /// Rarity of a term among the turns: BM25's idf, ≥ 0.
     pub fn idf(&self, term: u32) -> f32 {
-        let (n, df) = (self.turns.len() as f32, self.frequency(term) as f32);
+        self.rarity(self.frequency(term))
+    }
+
+    /// Rarity of a term that so many turns hold.
+    pub fn rarity(&self, frequency: u32) -> f32 {
+        let (n, df) = (self.turns.len() as f32, frequency as f32);
         (1.0 + (n - df + 0.5) / (df + 0.5)).ln()
     }
 

@@ -78,9 +78,9 @@ pub struct Candidate {
 /// Candidates looked at in one turn; nobody points at more, and a flood of "it" must not stop the event loop.
 const MOST: usize = 64;
 
-/// All candidates of a turn, left to right, none inside another (SPEC-028 §4.2, G-36). Cost: linear in the words.
-pub fn detect_referential_expressions(source: &str, text: &Text) -> Vec<Candidate> {
-    let mut found: Vec<Candidate> = Vec::new();
+/// All candidates of a turn into `found`, left to right, none inside another (SPEC-028 §4.2, G-36). Cost: linear in the words.
+pub fn detect_referential_expressions(source: &str, text: &Text, found: &mut Vec<Candidate>) {
+    found.clear();
     let mut at = 0;
     while at < text.words().len() && found.len() < MOST {
         match candidate(source, text, at) {
@@ -91,7 +91,6 @@ pub fn detect_referential_expressions(source: &str, text: &Text) -> Vec<Candidat
             None => at += 1,
         }
     }
-    found
 }
 
 fn candidate(source: &str, text: &Text, at: usize) -> Option<Candidate> {
@@ -850,11 +849,17 @@ mod tests {
     use super::*;
     use crate::text::Pack;
 
+    fn detected(source: &str, text: &Text) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        detect_referential_expressions(source, text, &mut found);
+        found
+    }
+
     fn found(source: &str) -> Vec<(String, Shape)> {
         let mut text = Text::default();
         text.read(source, &Pack::of("en"));
         let words = text.words();
-        detect_referential_expressions(source, &text)
+        detected(source, &text)
             .into_iter()
             .map(|c| {
                 (source[words[c.words.start].start as usize..words[c.words.end - 1].end as usize].to_owned(), c.shape)
@@ -948,7 +953,7 @@ mod tests {
             let mut text = Text::default();
             text.read(source, &Pack::of(locale));
             let words = text.words();
-            let spans = detect_referential_expressions(source, &text).into_iter().map(|c| {
+            let spans = detected(source, &text).into_iter().map(|c| {
                 let (from, to) = (words[c.words.start].start as usize, words[c.words.end - 1].end as usize);
                 (source[from..to].to_owned(), c.shape)
             });

@@ -4,16 +4,19 @@
 //! numbers, a small logistic model decides which of them point out of the turn, and [`resolve_references`] finds what they
 //! point at, or abstains.
 
+mod antecedents;
 mod candidates;
 mod features;
+mod offers;
 mod ordinal;
 mod resolve;
 mod scene;
 
+pub use antecedents::TARGET_FEATURES;
 pub use candidates::{Candidate, Shape, detect_referential_expressions};
 pub use features::CANDIDATE_FEATURES;
 pub use ordinal::Selector;
-pub use resolve::{Context, TARGET_FEATURES, inspect, resolve_references};
+pub use resolve::{Buffers, Context, inspect, resolve_references};
 
 use std::ops::Range;
 

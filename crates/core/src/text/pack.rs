@@ -716,8 +716,7 @@ impl Pack {
             inflected: file.inflected,
         });
         pack.stemmed = pack.by_stem();
-        pack.suffixes =
-            Endings::new(pairs(&file.suffixes).filter_map(|(suffix, tag)| Some((suffix, tag_of(&tag)?))));
+        pack.suffixes = Endings::new(pairs(&file.suffixes).filter_map(|(suffix, tag)| Some((suffix, tag_of(&tag)?))));
         pack.number_strings();
         Ok(pack)
     }
