@@ -12,7 +12,7 @@ use crate::needs::{self, Needs, REACH};
 use crate::references::{self, Context, Reason, Reference, ReferenceType, Shape, Target, resolve_references};
 use crate::text::{Class, Gap, Pack, PhraseKind, Tag, Text, Word};
 use crate::threads::{self, Decision, Evidence, ThreadEvent, Threads, assign};
-use crate::turn_log::{Role, Turn, TurnLog};
+use crate::turn_log::{Role, Seen, Turn, TurnLog};
 
 /// Where similarities came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -494,17 +494,38 @@ fn dependence(input: &Input<'_>, form: &Form, references: &[Reference]) -> (f32,
     (ellipsis, context > model::threshold("context"))
 }
 
+/// Lists that classification works with and fills, reused from turn to turn.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    resolving: references::Buffers,
+    threads: threads::Buffers,
+    needing: needs::Buffers,
+    recent: Vec<f32>,
+    references: Vec<Reference>,
+    query: Query,
+    terms: Vec<u32>,
+    needs: Vec<f32>,
+}
+
+impl Buffers {
+    /// Takes the lists of a classification that is no longer wanted, to be filled again.
+    pub fn reuse(&mut self, of: Classification) {
+        let Classification { references, query, terms, needs, .. } = of;
+        *self = Self { references, query, terms, needs, ..std::mem::take(self) };
+    }
+}
+
 /// Classifies a turn: references, ellipsis, thread, intent, blend and query, in this order.
-pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
+pub fn classify(input: &Input<'_>, settings: &Settings<'_>, buffers: &mut Buffers) -> Classification {
     let Context { text, log, mentions, .. } = input.context;
     let terms = mentions.terms();
-    let mut references = Vec::new();
-    resolve_references(&input.context, &mut references::Buffers::default(), &mut references);
+    let mut references = std::mem::take(&mut buffers.references);
+    resolve_references(&input.context, &mut buffers.resolving, &mut references);
     let form = Form::of(input);
     let (ellipsis, context_dependent) = dependence(input, &form, &references);
     let empty = log.is_empty();
     let evidence = evidence_of(input, &references, context_dependent);
-    let thread = assign(input.threads, &evidence, settings.thresholds);
+    let thread = assign(input.threads, &evidence, settings.thresholds, &mut buffers.threads);
     settle(&mut references, thread.thread, log);
     let (intent, confidence, reason) = decide(input, &form, &references, ellipsis, thread);
     // Whatever goes back to what was said depends on it, however self-contained it looks.
@@ -512,13 +533,24 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
         context_dependent || !empty && matches!(intent, Intent::DrillDown | Intent::Clarify | Intent::ToolReference);
     let ellipsis = ellipsis > model::threshold("ellipsis");
     let needed = || needs_of(input, &references, thread, context_dependent, ellipsis);
-    let needs = if input.packing { needed().scores() } else { Vec::new() };
-    let carries_over = (ellipsis || context_dependent).then(|| {
-        let recent = if needs.is_empty() { &needed().recent_scores(REACH) } else { &needs };
-        carried(recent, log, thread.thread)
-    });
-    let carries_over = carries_over.flatten();
-    let query = query(&references, carries_over, terms, log);
+    let mut needs = std::mem::take(&mut buffers.needs);
+    needs.clear();
+    if input.packing {
+        needed().recent_scores(usize::MAX, &mut buffers.needing, &mut needs);
+    }
+    let mut carries_over = None;
+    if ellipsis || context_dependent {
+        let mut recent = &needs;
+        if needs.is_empty() {
+            needed().recent_scores(REACH, &mut buffers.needing, &mut buffers.recent);
+            recent = &buffers.recent;
+        }
+        carries_over = carried(recent, log, thread.thread);
+    }
+    let query = query(&references, carries_over, terms, log, std::mem::take(&mut buffers.query));
+    let mut own = std::mem::take(&mut buffers.terms);
+    own.clear();
+    own.extend_from_slice(terms);
     Classification {
         intent,
         confidence,
@@ -535,7 +567,7 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
         locale: input.pack.index(),
         query,
         references,
-        terms: terms.to_vec(),
+        terms: own,
         needs,
     }
 }
@@ -715,11 +747,12 @@ fn document_request(text: &Text) -> bool {
         .any(|w| w.class.has(Class::DOCUMENT) && !w.class.has(Class::POSSESSIVE_SECOND))
 }
 
-/// The turn's own words, then those of what it points at or extends.
-fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log: &TurnLog) -> Query {
+/// The turn's own words, then those of what it points at or extends; the lists are those of `of`.
+fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log: &TurnLog, of: Query) -> Query {
     /// An antecedent lends its rarest words, not its whole text.
     const LENT: usize = 12;
-    let mut turns: Vec<u32> = Vec::new();
+    let Query { mut turns, terms: mut all } = of;
+    turns.clear();
     let targets = references.iter().filter_map(|r| match r.target {
         Some(Target::Turn(id)) => Some(id),
         _ => None,
@@ -729,13 +762,16 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
             turns.push(id);
         }
     }
-    let mut all = terms.to_vec();
+    all.clear();
+    all.extend_from_slice(terms);
+    let mut seen = Seen::default();
     for turn in turns.iter().filter_map(|id| log.get(*id)) {
         let own = all.len();
+        all.iter().for_each(|term| seen.note(*term));
         // Terms of an answer come in by how many turns hold them.
         let mut frequencies = [0; LENT];
         for term in &turn.terms {
-            if all[..own].contains(term) {
+            if seen.is_among(*term, &all[..own]) {
                 continue;
             }
             let frequency = if turn.role == Role::Assistant { log.frequency(*term) } else { 0 };
@@ -799,8 +835,10 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
     let [ellipsis, context] = models().dependence.read(&features, input.meaning).map(sigmoid);
     let dependent = context > model::threshold("context");
     let evidence = evidence_of(input, &references, dependent);
-    let (inspected, thread) =
-        (threads::inspect(input.threads, &evidence), assign(input.threads, &evidence, thresholds));
+    let (inspected, thread) = (
+        threads::inspect(input.threads, &evidence),
+        assign(input.threads, &evidence, thresholds, &mut threads::Buffers::default()),
+    );
     settle(&mut references, thread.thread, input.context.log);
     Inspection {
         candidates: references::inspect(&input.context),

@@ -24,7 +24,18 @@ impl Linear {
     /// The raw score of a feature vector in the order of the names the model was bound to.
     pub fn score(&self, features: &[f32]) -> f32 {
         debug_assert_eq!(features.len(), self.weights.len());
-        self.bias + self.weights.iter().zip(features).map(|(w, f)| w * f).sum::<f32>()
+        let (weights, last) = self.weights.as_chunks::<4>();
+        let (numbers, rest) = features.as_chunks::<4>();
+        let mut sum = -0.0;
+        for (weights, numbers) in weights.iter().zip(numbers) {
+            for at in 0..4 {
+                sum += weights[at] * numbers[at];
+            }
+        }
+        for (weight, number) in last.iter().zip(rest) {
+            sum += weight * number;
+        }
+        self.bias + sum
     }
 
     /// The raw scores of [`LANES`] feature vectors, given feature by feature: the same bits as one after the other.

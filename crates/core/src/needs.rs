@@ -137,15 +137,15 @@ impl<'a> Needs<'a> {
     }
 
     /// Share of the turn's content words, by idf, that each earlier turn holds.
-    fn overlaps(&self) -> Vec<f32> {
-        let mut shared = vec![0.0; self.of.log.len()];
+    fn overlaps(&self, shared: &mut Vec<f32>) {
+        shared.clear();
+        shared.resize(self.of.log.len(), 0.0);
         for (term, held) in self.of.mentions.held().iter().enumerate() {
             self.of.mentions.holders(term, self.of.log, |at| shared[at] += held.idf);
         }
-        for shared in &mut shared {
+        for shared in shared {
             *shared /= self.total;
         }
-        shared
     }
 
     #[inline(always)]
@@ -165,14 +165,16 @@ impl<'a> Needs<'a> {
     /// How much each earlier turn is needed, in log-odds, oldest first. Cost: about 50 ns a turn, and a look at those that
     /// hold a word.
     pub fn scores(&self) -> Vec<f32> {
-        self.recent_scores(usize::MAX)
+        let mut scores = Vec::new();
+        self.recent_scores(usize::MAX, &mut Buffers::default(), &mut scores);
+        scores
     }
 
     /// [`Needs::scores`] of the newest `most` turns.
-    pub fn recent_scores(&self, most: usize) -> Vec<f32> {
+    pub fn recent_scores(&self, most: usize, buffers: &mut Buffers, scores: &mut Vec<f32>) {
         static MODEL: OnceLock<Linear> = OnceLock::new();
         let model = MODEL.get_or_init(|| model::linear("need", &NEED_FEATURES));
-        let mut scores = Vec::with_capacity(self.of.log.len().min(most));
+        scores.clear();
         with_ages(self.of.log.len(), |ages| {
             vectorised(
                 #[inline(always)]
@@ -180,6 +182,7 @@ impl<'a> Needs<'a> {
                     self.each(
                         most,
                         ages,
+                        buffers,
                         #[inline(always)]
                         |features, turns| scores.extend_from_slice(&model.scores(features)[..turns]),
                     );
@@ -187,14 +190,13 @@ impl<'a> Needs<'a> {
             );
         });
         scores.reverse();
-        scores
     }
 
     /// The numbers of each earlier turn, oldest first.
     pub fn features(&self) -> Vec<[f32; NEED_FEATURES.len()]> {
         let mut found = Vec::with_capacity(self.of.log.len());
         with_ages(self.of.log.len(), |ages| {
-            self.each(usize::MAX, ages, |features, turns| {
+            self.each(usize::MAX, ages, &mut Buffers::default(), |features, turns| {
                 found.extend((0..turns).map(|lane| std::array::from_fn(|feature| features[feature][lane])));
             });
         });
@@ -205,26 +207,33 @@ impl<'a> Needs<'a> {
     /// Calls `see` with the numbers of the newest `most` turns, newest first, as many at a time as there are lanes, and how many
     /// they are. `ages` by distance.
     #[inline(always)]
-    fn each(&self, most: usize, ages: &[f32], mut see: impl FnMut(&[Lanes; NEED_FEATURES.len()], usize)) {
-        let overlaps = self.overlaps();
+    fn each(
+        &self,
+        most: usize,
+        ages: &[f32],
+        Buffers { overlaps, links }: &mut Buffers,
+        mut see: impl FnMut(&[Lanes; NEED_FEATURES.len()], usize),
+    ) {
+        self.overlaps(overlaps);
         let most_overlap = overlaps.iter().copied().fold(0.0, f32::max);
-        let links = self.links();
+        self.links(links);
         let mut inside = 0;
         let mut end = overlaps.len();
         let first = end.saturating_sub(most);
         while end > first {
             let block = end.saturating_sub(LANES).max(first)..end;
             let mut numbers = Numbers::default();
-            self.describe(block.clone(), &mut inside, &overlaps, &links, ages, &mut numbers);
+            self.describe(block.clone(), &mut inside, overlaps, links, ages, &mut numbers);
             see(&self.combine(&numbers, most_overlap), block.len());
             end = block.start;
         }
     }
 
     /// What points at each earlier turn.
-    fn links(&self) -> Vec<Links> {
+    fn links(&self, links: &mut Vec<Links>) {
         let Evidence { log, references, .. } = self.of;
-        let mut links = vec![Links::default(); log.len()];
+        links.clear();
+        links.resize(log.len(), Links::default());
         let position = |target: &Target| if let Target::Turn(id) = target { log.position(*id) } else { None };
         for reference in references {
             if let Some(at) = reference.target.as_ref().and_then(position) {
@@ -235,7 +244,6 @@ impl<'a> Needs<'a> {
         if let Some(last) = log.last(Role::User) {
             last.references.iter().filter_map(|id| log.position(*id)).for_each(|at| links[at].referred = true);
         }
-        links
     }
 
     /// The numbers of the turns at `block`, the newest in the first lane; `inside` counts those of the thread from the newest on.
@@ -351,8 +359,15 @@ impl<'a> Needs<'a> {
     }
 }
 
+/// Lists reused from turn to turn, by position in the log.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    overlaps: Vec<f32>,
+    links: Vec<Links>,
+}
+
 /// What points at a turn.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Links {
     /// Largest confidence of a reference of the turn.
     confidence: f32,
@@ -495,6 +510,8 @@ mod tests {
         let model = model::linear("need", &NEED_FEATURES);
         let single: Vec<f32> = needs.features().iter().map(|features| model.score(features)).collect();
         assert_eq!(needs.scores(), single);
-        assert_eq!(needs.recent_scores(11), single[single.len() - 11..]);
+        let mut recent = Vec::new();
+        needs.recent_scores(11, &mut Buffers::default(), &mut recent);
+        assert_eq!(recent, single[single.len() - 11..]);
     }
 }

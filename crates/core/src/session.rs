@@ -125,18 +125,21 @@ pub struct Workspace {
     recency: Recency,
     /// The turn as the `spec` profile's phrases are looked for in it.
     folded: Vec<u8>,
+    classifying: classify::Buffers,
     /// The turn whose reading the other buffers hold, if it was only looked at: most are assembled next.
-    kept: Option<Kept>,
+    kept: Kept,
 }
 
 /// A classified turn and all that its classification depends on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Kept {
     revision: Revision,
     content: String,
-    vector: Option<Vec<f32>>,
+    has_vector: bool,
+    vector: Vec<f32>,
     options: CallOptions,
-    prepared: Prepared,
+    /// None when no turn is kept.
+    prepared: Option<Prepared>,
 }
 
 /// Tells the states of sessions apart: it changes with every change, and no two share one.
@@ -152,9 +155,16 @@ impl Default for Revision {
 
 impl Workspace {
     fn read(&mut self, content: &str, pack: &Pack) {
-        self.kept = None;
+        self.forget();
         self.text.read(content, pack);
         self.is_read = true;
+    }
+
+    /// No turn is kept any more.
+    fn forget(&mut self) {
+        if let Some(prepared) = self.kept.prepared.take() {
+            self.classifying.reuse(prepared.classification);
+        }
     }
 
     /// The `spec` profile reads a turn only for what its pseudo-code does not cover.
@@ -573,18 +583,19 @@ impl Session {
         let settings = call.options.settings(options)?;
         if settings.profile == Profile::Default {
             let prepared = self.prepare(content, vector, options, false, call, workspace)?;
-            let kept = workspace.kept.insert(Kept {
-                revision: self.revision,
-                content: content.to_owned(),
-                vector: vector.map(<[f32]>::to_vec),
-                options: settings.decisive(options.name.as_deref()),
-                prepared,
-            });
-            return Ok(tell(&kept.prepared.classification, true));
+            let kept = &mut workspace.kept;
+            kept.revision = self.revision;
+            kept.content.clear();
+            kept.content.push_str(content);
+            kept.has_vector = vector.is_some();
+            kept.vector.clear();
+            kept.vector.extend_from_slice(vector.unwrap_or_default());
+            settings.decisive(options.name.as_deref(), &mut kept.options);
+            return Ok(tell(&kept.prepared.insert(prepared).classification, true));
         }
         refuse_blank(content)?;
         workspace.is_read = false;
-        workspace.kept = None;
+        workspace.forget();
         let detected = spec::detect(content, &mut workspace.folded);
         let mut source = SimilaritySource::None;
         let decided = spec::classify_intent(
@@ -697,10 +708,13 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Option<Prepared> {
-        let kept = workspace.kept.take()?;
-        let same = kept.revision == self.revision && kept.content == content && kept.vector.as_deref() == vector;
-        let settings = call.options.settings(options).ok()?;
-        (same && kept.options == settings.decisive(options.name.as_deref())).then_some(kept.prepared)
+        let kept = &mut workspace.kept;
+        let prepared = kept.prepared.take()?;
+        let given = kept.has_vector.then_some(&kept.vector[..]);
+        let same = kept.revision == self.revision && kept.content == content && given == vector;
+        let mut decisive = CallOptions::default();
+        call.options.settings(options).ok()?.decisive(options.name.as_deref(), &mut decisive);
+        (same && kept.options == decisive).then_some(prepared)
     }
 
     /// A retry of a turn that is already in the log gets the envelope it would have got: the turns after it are set aside.
@@ -780,8 +794,10 @@ impl Session {
         let source = self.compare(content, &pack, embedded, workspace);
         let speaker = self.speaker(options.name.as_deref());
         workspace.recency.over(&self.log, settings.half_life);
+        let mut buffers = std::mem::take(&mut workspace.classifying);
         let input = Input { packing, ..self.input(content, &pack, embedded, source, speaker, workspace) };
-        let classification = classify::classify(&input, &settings);
+        let classification = classify::classify(&input, &settings, &mut buffers);
+        workspace.classifying = buffers;
         Ok(Prepared { classification, embedded, pack, speaker })
     }
 
@@ -981,7 +997,7 @@ impl Session {
     /// The built-in table is of English words: of another language's it knows fragments, whose vectors say "similar" of
     /// any two texts. Those are compared by their words.
     fn vector(&self, content: &str, vector: Option<&[f32]>, pack: &Pack, workspace: &mut Workspace) -> Result<bool> {
-        workspace.kept = None;
+        workspace.forget();
         match (&self.embedding, vector) {
             (Some(spec), Some(vector)) => {
                 spec.unit_into(vector, &mut workspace.vector)?;
@@ -998,7 +1014,7 @@ impl Session {
 
     /// Similarity of the turn to every turn of the log, raw and calibrated, into the workspace.
     fn compare(&self, content: &str, pack: &Pack, embedded: bool, workspace: &mut Workspace) -> SimilaritySource {
-        workspace.kept = None;
+        workspace.forget();
         workspace.similarities.clear();
         workspace.calibrated.clear();
         if self.log.is_empty() {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::error::Result;
 use crate::intent::Intent;
-use crate::references::{Item, Reason, Reference, ReferenceType, Target};
+use crate::references::{Alternatives, Item, Reason, Reference, ReferenceType, Target};
 use crate::scratch::ScratchBuffer;
 use crate::text::Pack;
 use crate::turn_log::{Role, TurnLog};
@@ -290,7 +290,7 @@ pub fn resolve_references(source: &str, detected: &Detected, log: &TurnLog, scra
             span,
             kind,
             target,
-            alternatives: Vec::new(),
+            alternatives: Alternatives::default(),
             items,
             rows: Vec::new(),
             confidence: 1.0,

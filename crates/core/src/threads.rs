@@ -310,10 +310,20 @@ pub struct Evidence<'a> {
     pub speaker: u16,
 }
 
+/// Lists reused from turn to turn.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    all: Vec<Closeness>,
+    /// Threads that hold a term.
+    holders: Vec<u32>,
+}
+
 /// Closeness of the turn to every thread, by ordinal. Cost: a look at every turn of the log, and one at those that hold a term.
-pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
+pub fn closeness<'b>(threads: &Threads, evidence: &Evidence<'_>, buffers: &'b mut Buffers) -> &'b [Closeness] {
     let Evidence { log, mentions, .. } = *evidence;
-    let mut all = vec![Closeness::default(); threads.all().len()];
+    let Buffers { all, holders } = buffers;
+    all.clear();
+    all.resize(threads.all().len(), Closeness::default());
     for (position, turn) in log.traits().iter().enumerate() {
         let Some(close) = all.get_mut(turn.thread as usize) else { continue };
         let similarity = evidence.similarities.get(position).copied().unwrap_or(0.0);
@@ -333,7 +343,6 @@ pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
         close.turns += 1;
     }
     let total = mentions.rarity();
-    let mut holders: Vec<u32> = Vec::new();
     for (term, idf) in mentions.held().iter().map(|held| held.idf).enumerate() {
         holders.clear();
         mentions.holders(term, log, |at| {
@@ -342,7 +351,7 @@ pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
                 holders.push(thread);
             }
         });
-        for thread in &holders {
+        for thread in holders.iter() {
             let close = &mut all[*thread as usize];
             close.overlap += idf / total;
             if holders.len() == 1 {
@@ -443,9 +452,10 @@ pub struct Inspection {
 /// What [`assign`] looks at, for fitting its weights.
 pub fn inspect(threads: &Threads, evidence: &Evidence<'_>) -> Option<Inspection> {
     let active = threads.active(evidence.speaker)?;
-    let all = closeness(threads, evidence);
+    let mut buffers = Buffers::default();
+    let all = closeness(threads, evidence, &mut buffers);
     let of = threads.of(evidence.speaker).map(|at| (at, all[at as usize].features().to_vec())).collect();
-    Some(Inspection { active, threads: of, subject: subject_features(evidence, &all).to_vec() })
+    Some(Inspection { active, threads: of, subject: subject_features(evidence, all).to_vec() })
 }
 
 /// One choice among the active thread, the dormant ones and a new one: each has a score from what the turn shares with it,
@@ -469,12 +479,12 @@ fn models() -> &'static Models {
 
 /// One decision: resume, new, join or stay. G-17 asks for the join first; labelled data shows that a turn may resemble the
 /// thread and still leave it, so all threads are heard before the threshold.
-pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds) -> Decision {
+pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds, buffers: &mut Buffers) -> Decision {
     let next = threads.all().len() as u32;
     let Some(active) = threads.active(evidence.speaker) else {
         return Decision { thread: next, event: ThreadEvent::New, similarity: 0.0, reason: Reason::FirstTurn };
     };
-    let all = closeness(threads, evidence);
+    let all = closeness(threads, evidence, buffers);
     let here = all[active as usize];
     let decided = |thread: u32, event, reason| {
         let similarity = all.get(thread as usize).map_or(here.similarity, |close| close.similarity);
@@ -490,7 +500,7 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
         return decided(active, ThreadEvent::Stay, Reason::DependsOnLog);
     }
     let models = models();
-    let subject = subject_features(evidence, &all);
+    let subject = subject_features(evidence, all);
     let stays = models.active.score(&here.features());
     let dormant = threads
         .of(evidence.speaker)

@@ -430,17 +430,37 @@ impl TurnLog {
 
 /// Hashes of the first `most` different content words of a text, in order of first mention.
 pub fn content_terms(text: &Text, most: usize) -> Vec<u32> {
-    // Most terms are new, and a bit of their own says so.
-    let mut seen = [0u64; 16];
+    let mut seen = Seen::default();
     let mut terms: Vec<u32> = Vec::new();
     for word in text.words().iter().filter(|word| word.is_content()) {
-        let (at, bit) = (word.term as usize % seen.len(), 1 << (word.term >> 26));
-        if terms.len() < most && (seen[at] & bit == 0 || !terms.contains(&word.term)) {
+        if terms.len() < most && !seen.is_among(word.term, &terms) {
             terms.push(word.term);
-            seen[at] |= bit;
+            seen.note(word.term);
         }
     }
     terms
+}
+
+/// Tells most terms that are not among some: a bit of their own says so.
+#[derive(Default)]
+pub struct Seen([u64; 16]);
+
+impl Seen {
+    fn bit(term: u32) -> (usize, u64) {
+        (term as usize % 16, 1 << (term >> 26))
+    }
+
+    /// One more term.
+    pub fn note(&mut self, term: u32) {
+        let (at, bit) = Self::bit(term);
+        self.0[at] |= bit;
+    }
+
+    /// True when a term is among `terms`, all of which were noted.
+    pub fn is_among(&self, term: u32, terms: &[u32]) -> bool {
+        let (at, bit) = Self::bit(term);
+        self.0[at] & bit != 0 && terms.contains(&term)
+    }
 }
 
 /// Different content words that a turn is found by; a longer one is found by its beginning.

@@ -9,7 +9,7 @@ use super::features::{CANDIDATE_FEATURES, candidate_features, pleonastic};
 use super::offers::Offers;
 use super::ordinal::Selector;
 use super::scene::{MENTIONED, Mention, REACH, Scene};
-use super::{Item, Reason, Reference, ReferenceType, Target};
+use super::{Alternatives, Item, Reason, Reference, ReferenceType, Target};
 use crate::classify::CandidateInspection;
 use crate::embedding::StaticEmbedder;
 use crate::mentions::Mentions;
@@ -250,7 +250,7 @@ const fn kind_of(shape: Shape) -> ReferenceType {
 struct Found {
     kind: ReferenceType,
     target: Option<Target>,
-    alternatives: Vec<Target>,
+    alternatives: Alternatives,
     items: Vec<Item>,
     rows: Vec<Item>,
     certainty: f32,
@@ -262,7 +262,7 @@ impl Found {
         Self {
             kind,
             target: None,
-            alternatives: Vec::new(),
+            alternatives: Alternatives::default(),
             items: Vec::new(),
             rows: Vec::new(),
             certainty: 0.5,
@@ -614,7 +614,7 @@ fn action(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let answer = turns.iter().find(|turn| turn.id > asked.id && turn.role == Role::Assistant);
     match answer {
         Some(answer) => Found {
-            alternatives: vec![Target::Turn(asked.id)],
+            alternatives: [Target::Turn(asked.id)].into_iter().collect(),
             ..Found::at(ReferenceType::Action, Target::Turn(answer.id), Reason::LastAction)
         },
         None => Found::at(ReferenceType::Action, Target::Turn(asked.id), Reason::LastAction),

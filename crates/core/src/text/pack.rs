@@ -428,10 +428,48 @@ pub struct Reading {
     pub term: u32,
     /// It does not fall into parts.
     pub whole: bool,
-    /// Words known as one that begin with it, longest first: the strings after it, and what is known.
-    pub compounds: Box<[(Box<[u32]>, Entry)]>,
-    /// Phrases that begin with it, longest first: kind and the strings after it.
-    pub phrases: Box<[(PhraseKind, Box<[u32]>)]>,
+    /// Words known as one that begin with it.
+    pub compounds: Sequences<Compound>,
+    /// Phrases that begin with it.
+    pub phrases: Sequences<PhraseKind>,
+}
+
+/// What is known of several words together.
+#[derive(Clone, Copy, Debug)]
+pub struct Compound {
+    /// What is known.
+    pub entry: Entry,
+    /// Their number as one string; 0 when the pack does not know it.
+    pub string: u32,
+    /// Hash of that string.
+    pub term: u32,
+}
+
+/// What is known of strings in a row that begin with one, by those after it: found by the first of them.
+#[derive(Debug)]
+pub struct Sequences<T>(Box<[(Box<[u32]>, T)]>);
+
+impl<T> Sequences<T> {
+    /// Those of an equal beginning keep their order.
+    fn new(rows: impl Iterator<Item = (Box<[u32]>, T)>) -> Self {
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_by_key(|(rest, _)| rest.first().copied());
+        Self(rows.into())
+    }
+
+    /// Those that go on with a string, then those that end here; the longest first.
+    pub fn going_on(&self, with: u32) -> impl Iterator<Item = &(Box<[u32]>, T)> {
+        let ended = self.0.partition_point(|(rest, _)| rest.is_empty());
+        let (alone, rows) = self.0.split_at(ended);
+        let from = rows.partition_point(|(rest, _)| rest[0] < with);
+        rows[from..].iter().take_while(move |(rest, _)| rest[0] == with).chain(alone)
+    }
+}
+
+impl<T> Default for Sequences<T> {
+    fn default() -> Self {
+        Self(Box::default())
+    }
 }
 
 /// What rules ask of a language beside its words; shared with every text read.
@@ -735,8 +773,14 @@ impl Pack {
             entry: self.entry(string),
             term: term(self.stem(string)),
             whole: self.cuts(string).is_none(),
-            compounds: self.compounds.get(*string).into_iter().flatten().map(|(rest, e)| (all(rest), *e)).collect(),
-            phrases: self.phrases.get(*string).into_iter().flatten().map(|(kind, rest)| (*kind, all(rest))).collect(),
+            compounds: Sequences::new(self.compounds.get(*string).into_iter().flatten().map(|(rest, entry)| {
+                let joined = format!("{string}{}", rest.concat());
+                let number = table.get(joined.as_bytes()).unwrap_or_default();
+                (all(rest), Compound { entry: *entry, string: number, term: term((&joined, "")) })
+            })),
+            phrases: Sequences::new(
+                self.phrases.get(*string).into_iter().flatten().map(|(kind, rest)| (all(rest), *kind)),
+            ),
         };
         self.readings = strings.iter().map(reading).collect();
         self.strings = Some(table);

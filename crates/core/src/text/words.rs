@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use super::fold::fold_in_place;
-use super::pack::{Class, Entry, Grammar, Pack, PhraseKind, Tag};
+use super::pack::{Class, Compound, Entry, Grammar, Pack, PhraseKind, Tag};
 use super::segment::segment;
 
 /// What stands between a word and the one before it.
@@ -129,11 +129,26 @@ pub struct Text {
     grammar: Arc<Grammar>,
 }
 
+/// Where a word stands.
+struct Place {
+    /// In the source.
+    start: usize,
+    end: usize,
+    /// In the folded text.
+    from: usize,
+    to: usize,
+    /// It is known to be folded in place.
+    folded_in_place: bool,
+    gap: Gap,
+    sentence: u16,
+}
+
 impl Text {
     /// Reads `source` with `pack`, replacing what was read before. Cost: about 35 ns a word.
     pub fn read(&mut self, source: &str, pack: &Pack) {
         self.folded.clear();
         fold_in_place(source, &mut self.folded);
+        let folded_in_place = source.is_ascii() && pack.folds_in_place(source);
         self.words.clear();
         self.phrases.clear();
         self.unspaced = false;
@@ -147,8 +162,9 @@ impl Text {
             if gap.has(Gap::STOP) && !self.words.is_empty() {
                 sentence += 1;
             }
-            last_end = start + word.len();
-            self.push(word, start, gap, sentence, pack);
+            let end = start + word.len();
+            last_end = end;
+            self.push(word, Place { start, end, from: start, to: end, folded_in_place, gap, sentence }, pack);
             ControlFlow::Continue(())
         });
         self.sentences = if self.words.is_empty() { 0 } else { sentence + 1 };
@@ -166,56 +182,45 @@ impl Text {
         self.tag();
     }
 
-    fn push(&mut self, word: &str, start: usize, gap: Gap, sentence: u16, pack: &Pack) {
-        let (from, to) = if pack.folds_in_place(word) {
-            (start, start + word.len())
-        } else {
+    fn push(&mut self, word: &str, mut place: Place, pack: &Pack) {
+        if !place.folded_in_place && !pack.folds_in_place(word) {
             let from = self.folded.len();
             pack.fold_into(word, &mut self.folded);
-            (from, self.folded.len())
-        };
-        let folded = &self.folded[from..to];
+            (place.from, place.to) = (from, self.folded.len());
+        }
+        let folded = &self.folded[place.from..place.to];
         let string = pack.find(folded);
         let known = pack.reading(string);
         let cuts = if known.whole { None } else { pack.cuts(folded) };
         let Some(cuts) = cuts else {
             let entry = if known.whole { known.entry } else { pack.entry(folded) };
-            return self.word((start, start + word.len()), (from, to), gap, sentence, pack, string, entry, word);
+            return self.word(word, &place, string, entry, pack);
         };
-        let (mut part, mut written, mut before) = (from, 0, gap);
+        let Place { start, from, to, .. } = place;
+        let mut written = 0;
         for (at, end) in cuts.places().iter().map(|cut| from + cut).chain([to]).enumerate() {
             // A word whose parts cannot be told apart in what was written stays whole.
-            let until = if end == to { Some(word.len()) } else { place(word, &self.folded[from..end], pack) };
+            let until = if end == to { Some(word.len()) } else { written_until(word, &self.folded[from..end], pack) };
             let Some(until) = until else { continue };
-            let behind = at > cuts.before && part > from;
-            let folded = &self.folded[part..end];
+            let behind = at > cuts.before && place.from > from;
+            let folded = &self.folded[place.from..end];
             let entry = if behind { pack.attached(folded) } else { pack.carrier(folded) };
             let original = if behind { "" } else { &word[written..] };
-            let string = pack.find(folded);
-            self.word((start + written, start + until), (part, end), before, sentence, pack, string, entry, original);
-            (part, written, before) = (end, until, Gap::JOINED);
+            (place.end, place.to) = (start + until, end);
+            self.word(original, &place, pack.find(folded), entry, pack);
+            (place.start, place.from, place.gap) = (start + until, end, Gap::JOINED);
+            written = until;
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of one word")]
-    fn word(
-        &mut self,
-        (start, end): (usize, usize),
-        folded: (usize, usize),
-        gap: Gap,
-        sentence: u16,
-        pack: &Pack,
-        string: u32,
-        entry: Entry,
-        original: &str,
-    ) {
-        let text = &self.folded[folded.0..folded.1];
+    fn word(&mut self, original: &str, place: &Place, string: u32, entry: Entry, pack: &Pack) {
+        let Place { start, end, from, to, gap, sentence, .. } = *place;
+        let text = &self.folded[from..to];
         let lone = lone(text);
         let han = lone.is_some_and(is_han);
         let capital = !han && original.chars().next().is_some_and(char::is_uppercase);
         let inside = start > 0 && !gap.has(Gap::STOP);
-        let polite = || pack.capital(text).filter(|_| capital && inside);
-        let entry = polite().unwrap_or(entry);
+        let entry = if capital && inside { pack.capital(text).unwrap_or(entry) } else { entry };
         let Entry { mut class, mut value, .. } = entry;
         let mut tag = likely(entry);
         if text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
@@ -228,16 +233,13 @@ impl Text {
         }
         self.unspaced |= han;
         let term = if string > 0 { pack.reading(string).term } else { term(pack.stem(text)) };
-        let role = pack.role(&entry).map_or(folded, |role| {
-            let from = self.folded.len();
-            self.folded.push_str(role);
-            (from, self.folded.len())
-        });
+        let folded = (from as u32, to as u32);
+        let role = pack.role(&entry).map_or(folded, |role| self.put(role));
         self.words.push(Word {
             start: start as u32,
             end: end as u32,
-            folded: (folded.0 as u32, folded.1 as u32),
-            role: (role.0 as u32, role.1 as u32),
+            folded,
+            role,
             string,
             term,
             class,
@@ -249,6 +251,13 @@ impl Text {
         });
     }
 
+    /// Puts a role behind what is folded; where it stands.
+    fn put(&mut self, role: &str) -> (u32, u32) {
+        let from = self.folded.len();
+        self.folded.push_str(role);
+        (from as u32, self.folded.len() as u32)
+    }
+
     /// Joins words that the pack knows as one ("each other", "这个").
     fn compounds(&mut self, pack: &Pack) {
         if !pack.has_compounds() {
@@ -256,29 +265,20 @@ impl Text {
         }
         let (mut at, mut kept) = (0, 0);
         while at < self.words.len() {
-            let found = self.compound(at, pack).filter(|(rest, entry)| {
+            let found = self.compound(at, pack).filter(|(rest, of)| {
                 // "でもう一度": a longer word that begins inside comes first; "期限はいつ": no yes in the middle of a clause.
                 let crossed =
                     || (at + 1..=at + rest).any(|i| self.compound(i, pack).is_some_and(|(more, _)| more > *rest));
-                let inside = self.words[at].gap == Gap::JOINED && lone(self.folded(at)).is_some_and(is_hiragana);
-                !(inside && entry.class.has(Class::INTERJECTION) || self.unspaced && *rest == 1 && crossed())
+                let inside = || self.words[at].gap == Gap::JOINED && lone(self.folded(at)).is_some_and(is_hiragana);
+                !(of.entry.class.has(Class::INTERJECTION) && inside() || self.unspaced && *rest == 1 && crossed())
             });
             let mut word = self.words[at];
-            if let Some((rest, entry)) = found {
-                let from = self.folded.len();
-                for part in at..=at + rest {
-                    let (start, end) = self.words[part].folded;
-                    self.folded.extend_from_within(start as usize..end as usize);
-                }
-                let to = self.folded.len();
-                self.folded.push_str(pack.role(&entry).unwrap_or_default());
+            if let Some((rest, of)) = found {
                 word.end = self.words[at + rest].end;
-                word.folded = (from as u32, to as u32);
-                word.role = if self.folded.len() > to { (to as u32, self.folded.len() as u32) } else { word.folded };
-                word.string = pack.find(&self.folded[from..to]);
-                (word.class, word.value) = (entry.class, entry.value);
-                word.tag = likely(entry);
-                word.term = term((&self.folded[from..to], ""));
+                word.folded = self.together(at..at + rest + 1);
+                word.role = pack.role(&of.entry).map_or(word.folded, |role| self.put(role));
+                (word.string, word.term) = (of.string, of.term);
+                (word.class, word.value, word.tag) = (of.entry.class, of.entry.value, likely(of.entry));
                 at += rest;
             }
             self.words[kept] = word;
@@ -287,10 +287,29 @@ impl Text {
         self.words.truncate(kept);
     }
 
+    /// Where the folded forms of several words stand as one: where they are, or put behind all others.
+    fn together(&mut self, words: Range<usize>) -> (u32, u32) {
+        let (from, to) = (self.words[words.start].folded.0, self.words[words.end - 1].folded.1);
+        if self.words[words.clone()].windows(2).all(|pair| pair[0].folded.1 == pair[1].folded.0) {
+            return (from, to);
+        }
+        let from = self.folded.len();
+        for at in words {
+            let (start, end) = self.words[at].folded;
+            self.folded.extend_from_within(start as usize..end as usize);
+        }
+        (from as u32, self.folded.len() as u32)
+    }
+
     /// The longest word of several that begins at word `at`: how many follow the first, and what is known of it.
-    fn compound(&self, at: usize, pack: &Pack) -> Option<(usize, Entry)> {
-        let known = pack.reading(self.words[at].string).compounds.iter();
-        known.filter(|(rest, _)| self.matches(at + 1, rest)).map(|(rest, entry)| (rest.len(), *entry)).next()
+    fn compound<'p>(&self, at: usize, pack: &'p Pack) -> Option<(usize, &'p Compound)> {
+        let mut known = pack.reading(self.words[at].string).compounds.going_on(self.string(at + 1));
+        known.find(|(rest, _)| self.matches(at + 1, rest)).map(|(rest, of)| (rest.len(), of))
+    }
+
+    /// The number in the pack of word `at`; 0 when there is no such word, or the pack does not know it.
+    fn string(&self, at: usize) -> u32 {
+        self.words.get(at).map_or(0, |word| word.string)
     }
 
     /// Scripts without spaces come in single characters. Two that no word of the pack covers say what a text is about where
@@ -333,7 +352,7 @@ impl Text {
         /// Words of a turn that a closing particle makes a follow-up.
         const SHORT: usize = 8;
         for at in 0..self.words.len() {
-            for (kind, rest) in &pack.reading(self.words[at].string).phrases {
+            for (rest, kind) in pack.reading(self.words[at].string).phrases.going_on(self.string(at + 1)) {
                 if !self.matches(at + 1, rest) {
                     continue;
                 }
@@ -414,25 +433,27 @@ impl Text {
             .or(Class::POSSESSIVE_THIRD);
         const SUBJECT: Class = Class::FIRST.or(Class::SECOND).or(Class::THEY).or(Class::AUXILIARY);
         for at in 0..self.words.len() {
-            let word = self.words[at];
+            let word = &self.words[at];
             if word.tag == Tag::Function || word.tag == Tag::Number {
                 continue;
             }
-            let before = at.checked_sub(1).map(|i| self.words[i]).filter(|_| !word.gap.has(Gap::STOP));
-            let after = self.words.get(at + 1).copied().filter(|next| !next.gap.has(Gap::STOP));
+            let before = at.checked_sub(1).map(|i| &self.words[i]).filter(|_| !word.gap.has(Gap::STOP));
             let nominal = before.is_some_and(|b| b.class.has(DETERMINER) || b.tag == Tag::Adjective);
-            // "la compro": the article may be an object, and then a verb after it is one.
-            let object = before.is_some() && self.role(at - 1) == "object";
-            if nominal && word.tag == Tag::Verb {
-                if !object || word.class.has(Class::VERBAL) {
-                    self.words[at].tag = Tag::Noun;
-                }
-            } else if word.class.has(Class::VERBAL) && !nominal {
+            let verbal = word.class.has(Class::VERBAL);
+            let tag = if nominal && word.tag == Tag::Verb {
+                // "la compro": the article may be an object, and then a verb after it is one.
+                let object = before.is_some() && self.role(at - 1) == "object";
+                (!object || verbal).then_some(Tag::Noun)
+            } else if verbal && !nominal {
+                let after = self.words.get(at + 1).filter(|next| !next.gap.has(Gap::STOP));
                 let subject = before.is_some_and(|b| b.class.has(SUBJECT));
                 let object = after.is_some_and(|a| a.class.has(DETERMINER.or(Class::REFERRING).or(Class::FIRST)));
-                if subject || object {
-                    self.words[at].tag = Tag::Verb;
-                }
+                (subject || object).then_some(Tag::Verb)
+            } else {
+                None
+            };
+            if let Some(tag) = tag {
+                self.words[at].tag = tag;
             }
         }
     }
@@ -562,7 +583,7 @@ pub(super) fn term((prefix, ending): (&str, &str)) -> u32 {
 }
 
 /// Where in `word` the part ends that folds to `folded`, marks that fold to nothing with it.
-fn place(word: &str, folded: &str, pack: &Pack) -> Option<usize> {
+fn written_until(word: &str, folded: &str, pack: &Pack) -> Option<usize> {
     let mut rest = folded;
     let mut piece = String::new();
     let mut end = None;
