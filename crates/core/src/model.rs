@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-/// Feature vectors scored together.
+/// Feature vectors that are scored together where there are many.
 pub const LANES: usize = 8;
 
 /// One linear model: score = bias + Σ weight × feature; some also read what a turn means, its vector of the built-in table.
@@ -24,26 +24,15 @@ impl Linear {
     /// The raw score of a feature vector in the order of the names the model was bound to.
     pub fn score(&self, features: &[f32]) -> f32 {
         debug_assert_eq!(features.len(), self.weights.len());
-        let (weights, last) = self.weights.as_chunks::<4>();
-        let (numbers, rest) = features.as_chunks::<4>();
-        let mut sum = -0.0;
-        for (weights, numbers) in weights.iter().zip(numbers) {
-            for at in 0..4 {
-                sum += weights[at] * numbers[at];
-            }
-        }
-        for (weight, number) in last.iter().zip(rest) {
-            sum += weight * number;
-        }
-        self.bias + sum
+        self.bias + self.weights.iter().zip(features).map(|(w, f)| w * f).sum::<f32>()
     }
 
-    /// The raw scores of [`LANES`] feature vectors, given feature by feature: the same bits as one after the other.
+    /// The raw scores of several feature vectors, given feature by feature: the same bits as one after the other.
     #[expect(clippy::inline_always, reason = "it is compiled for the instruction set of its caller")]
     #[inline(always)]
-    pub fn scores<const N: usize>(&self, features: &[[f32; LANES]; N]) -> [f32; LANES] {
+    pub fn scores<const N: usize, const L: usize>(&self, features: &[[f32; L]; N]) -> [f32; L] {
         debug_assert_eq!(N, self.weights.len());
-        let mut sums = [0.0; LANES];
+        let mut sums = [0.0; L];
         for (weight, feature) in self.weights.iter().zip(features) {
             for (sum, number) in sums.iter_mut().zip(feature) {
                 *sum += weight * number;
@@ -63,7 +52,7 @@ impl Linear {
     }
 
     /// What a turn's meaning adds to the score.
-    fn meaning(&self, meaning: &[f32]) -> f32 {
+    pub fn meaning(&self, meaning: &[f32]) -> f32 {
         let (weights, _) = self.meaning.as_chunks::<LANES>();
         let (numbers, _) = meaning.as_chunks::<LANES>();
         let mut sums = [0.0; LANES];

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::candidates::{Candidate, Shape, is_plural};
 use super::offers::{Offer, Offers};
 use super::scene::{MENTIONED, Mention, Scene};
-use crate::text::{Class, Gap, PhraseKind, Tag, Text};
+use crate::text::{Class, Gap, PhraseKind, Tag, Text, Word};
 use crate::turn_log::Role;
 
 /// Names of the numbers in [`candidate_features`]; the weights in `packs/model.json` use them.
@@ -257,6 +257,9 @@ pub(super) fn candidate_features(
         p.kind == PhraseKind::Idiom && (start.saturating_sub(6)..end).contains(&p.words.start) && start < p.words.end
     });
     let superlative = range.clone().any(|at| is_superlative(text, at));
+    let classes = |of: &[Word]| of.iter().fold(Class::NONE, |all, word| all.or(word.class));
+    let behind_first = &words[start + 1..range.end];
+    let (behind, inside) = (classes(behind_first), classes(&words[range.clone()]));
     let unique =
         head_is(Class::UNIQUE) || head.is_none() && *shape == Shape::DefiniteBare && last_word.class.has(Class::UNIQUE);
     let one = *shape == Shape::One;
@@ -317,19 +320,18 @@ pub(super) fn candidate_features(
         flag(head_is(Class::SPEECH)),
         flag(head_is(Class::ITEM)),
         flag(head_is(Class::TOOL)),
-        flag(!pronoun && range.clone().any(|at| scene.context.scratch_holds(at))),
-        flag(range.clone().any(|at| words[at].capital && at > start)),
+        flag(!pronoun && scene.context.scratch_holds(range.clone())),
+        flag(behind_first.iter().any(|word| word.capital)),
         flag(head.is_none()),
         flag(plural),
         range.len() as f32 / 4.0,
         found.modifiers,
         flag(found.modifiers_new),
-        flag(range.clone().any(|at| words[at].class.has(Class::EARLIER))),
-        flag(range.clone().any(|at| words[at].class.has(Class::SAME.or(Class::OTHER)))),
+        flag(inside.has(Class::EARLIER)),
+        flag(inside.has(Class::SAME.or(Class::OTHER))),
         flag(
             *shape != Shape::Turn
-                && (range.clone().any(|at| at > start && words[at].class.has(Class::FIRST.or(Class::SECOND)))
-                    || text.phrase_at(start, PhraseKind::Said).is_some()),
+                && (behind.has(Class::FIRST.or(Class::SECOND)) || text.phrase_at(start, PhraseKind::Said).is_some()),
         ),
         flag(definite && known),
         flag(definite && (of || relative || preposition)),

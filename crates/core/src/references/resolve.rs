@@ -63,11 +63,14 @@ impl Context<'_> {
         self.similarities.last().copied().unwrap_or(0.0)
     }
 
-    /// True when a tool result holds the word as a value.
-    pub(super) fn scratch_holds(&self, at: usize) -> bool {
-        let word = self.text.words()[at];
-        let tells = word.is_content() && !word.class.has(Class::GENERIC.or(Class::ITEM)) || word.tag == Tag::Number;
-        tells && !self.scratch.is_empty() && self.scratch.iter().any(|entry| entry.holds(self.text.folded(at)))
+    /// True when a tool result holds one of the words as a value.
+    pub(super) fn scratch_holds(&self, mut words: Range<usize>) -> bool {
+        let held = |at: usize| {
+            let word = &self.text.words()[at];
+            let tells = word.is_content() && !word.class.has(Class::GENERIC.or(Class::ITEM)) || word.tag == Tag::Number;
+            tells && self.scratch.iter().any(|entry| entry.holds(self.text.folded(at)))
+        };
+        !self.scratch.is_empty() && words.any(held)
     }
 
     pub(super) fn similarity(&self, position: usize) -> f32 {
@@ -126,9 +129,13 @@ pub fn resolve_references(context: &Context<'_>, buffers: &mut Buffers, resolved
     }
     offers.read(context.text);
     let scene = Scene::new(context, offers);
+    let mut scores = [0.0; TOGETHER];
     for (at, candidate) in candidates.iter().enumerate() {
+        if at % TOGETHER == 0 {
+            scores = score(candidates, at, &scene);
+        }
         meaning_of(candidate, context, meaning);
-        let probability = points_out(candidate, &candidates[..at], meaning, &scene);
+        let probability = sigmoid(scores[at % TOGETHER] + model().meaning(meaning));
         let doubtful = unheard_of(candidate, &scene)
             || context.text.grammar().generic_article
                 && matches!(candidate.shape, Shape::Definite | Shape::DefiniteBare)
@@ -166,11 +173,25 @@ fn meaning_of(candidate: &Candidate, context: &Context<'_>, meaning: &mut Vec<f3
     }
 }
 
-/// Probability that a candidate points out of the turn.
-pub(super) fn points_out(candidate: &Candidate, earlier: &[Candidate], meaning: &[f32], scene: &Scene<'_>) -> f32 {
+/// Tells which candidates point out of the turn.
+fn model() -> &'static Linear {
     static MODEL: OnceLock<Linear> = OnceLock::new();
-    let model = MODEL.get_or_init(|| model::linear("reference", &CANDIDATE_FEATURES));
-    sigmoid(model.read(&candidate_features(candidate, earlier, scene), meaning))
+    MODEL.get_or_init(|| model::linear("reference", &CANDIDATE_FEATURES))
+}
+
+/// Candidates that are scored together: few turns have more.
+const TOGETHER: usize = 4;
+
+/// What their features say for the pointing out of the turn of candidates from `at` on.
+fn score(candidates: &[Candidate], at: usize, scene: &Scene<'_>) -> [f32; TOGETHER] {
+    let mut features = [[0.0; TOGETHER]; CANDIDATE_FEATURES.len()];
+    for (lane, candidate) in candidates[at..].iter().enumerate().take(TOGETHER) {
+        let numbers = candidate_features(candidate, &candidates[..at + lane], scene);
+        for (lanes, number) in features.iter_mut().zip(numbers) {
+            lanes[lane] = number;
+        }
+    }
+    model().scores(&features)
 }
 
 fn detection_threshold(shape: Shape) -> f32 {

@@ -15,12 +15,13 @@ pub fn fold_into(word: &str, out: &mut String) {
 
 /// Appends `text` with every character folded that folds by itself, at the place where it stands; the others as they are.
 pub(super) fn fold_in_place(text: &str, out: &mut String) {
-    if text.is_ascii() {
+    // Letters beyond ASCII that change begin with one of these bytes; all are looked at, so many at a time.
+    if text.bytes().fold(false, |found, byte| found | matches!(byte, 0xC3 | 0xD0)) {
+        out.extend(text.chars().map(|c| simple(c).unwrap_or(c)));
+    } else {
         let from = out.len();
         out.push_str(text);
         out[from..].make_ascii_lowercase();
-    } else {
-        out.extend(text.chars().map(|c| simple(c).unwrap_or(c)));
     }
 }
 
@@ -33,14 +34,11 @@ pub(super) fn folds_in_place(word: &str) -> bool {
 /// need the whole algorithm.
 fn simple(c: char) -> Option<char> {
     match c {
+        '\u{4E00}'..='\u{9FFF}' => Some(c),
         '\0'..='\u{7f}' => Some(c.to_ascii_lowercase()),
         '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{DE}' | '\u{410}'..='\u{42F}' => char::from_u32(c as u32 + 0x20),
         '\u{400}'..='\u{40F}' => char::from_u32(c as u32 + 0x50),
-        '\u{E0}'..='\u{F6}'
-        | '\u{F8}'..='\u{FF}'
-        | '\u{430}'..='\u{45F}'
-        | '\u{3041}'..='\u{3096}'
-        | '\u{4E00}'..='\u{9FFF}' => Some(c),
+        '\u{E0}'..='\u{F6}' | '\u{F8}'..='\u{FF}' | '\u{430}'..='\u{45F}' | '\u{3041}'..='\u{3096}' => Some(c),
         _ => None,
     }
 }
@@ -101,6 +99,9 @@ mod tests {
         assert_eq!(fast, slow);
         for c in (0..0xFFFF).filter_map(char::from_u32).filter(|c| simple(*c).is_some()) {
             assert_eq!(simple(c).map(char::len_utf8), Some(c.len_utf8()));
+            fast.clear();
+            fold_in_place(&format!("{c}{c}"), &mut fast);
+            assert_eq!(fast, [simple(c); 2].into_iter().flatten().collect::<String>());
             for word in [format!("{c}"), format!("a{c}b"), format!("й{c}か{c}é")] {
                 let slow: String = word.nfkc().default_case_fold().nfkc().filter_map(plain).collect();
                 fast.clear();

@@ -162,7 +162,8 @@ fn plain<'a>(
                 word(start, &text[start..at])?;
             }
             open = None;
-            if here != Kind::Space || before != Kind::Space {
+            // Spaces and pictures in a row may be one to what follows them.
+            if here != before || !matches!(here, Kind::Space | Kind::Picture) {
                 safe = at;
             }
             if here == Kind::Alone {

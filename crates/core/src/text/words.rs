@@ -189,12 +189,17 @@ impl Text {
             (place.from, place.to) = (from, self.folded.len());
         }
         let folded = &self.folded[place.from..place.to];
-        let string = pack.find(folded);
+        let lone = only_character(folded);
+        let string = lone.map_or_else(|| pack.find(folded), |c| pack.find_lone(c));
         let known = pack.reading(string);
-        let cuts = if known.whole { None } else { pack.cuts(folded) };
+        // One character has no parts.
+        let cuts = if known.whole || lone.is_some() { None } else { pack.cuts(folded) };
         let Some(cuts) = cuts else {
-            let entry = if known.whole { known.entry } else { pack.entry(folded) };
-            return self.word(word, &place, string, entry, pack);
+            let entry = match string {
+                0 => pack.guess(folded),
+                _ => known.entry,
+            };
+            return self.word(word, &place, lone, string, entry, pack);
         };
         let Place { start, from, to, .. } = place;
         let mut written = 0;
@@ -207,16 +212,15 @@ impl Text {
             let entry = if behind { pack.attached(folded) } else { pack.carrier(folded) };
             let original = if behind { "" } else { &word[written..] };
             (place.end, place.to) = (start + until, end);
-            self.word(original, &place, pack.find(folded), entry, pack);
+            self.word(original, &place, only_character(folded), pack.find(folded), entry, pack);
             (place.start, place.from, place.gap) = (start + until, end, Gap::JOINED);
             written = until;
         }
     }
 
-    fn word(&mut self, original: &str, place: &Place, string: u32, entry: Entry, pack: &Pack) {
+    fn word(&mut self, original: &str, place: &Place, lone: Option<char>, string: u32, entry: Entry, pack: &Pack) {
         let Place { start, end, from, to, gap, sentence, .. } = *place;
         let text = &self.folded[from..to];
-        let lone = lone(text);
         let han = lone.is_some_and(is_han);
         let capital = !han && original.chars().next().is_some_and(char::is_uppercase);
         let inside = start > 0 && !gap.has(Gap::STOP);
@@ -269,7 +273,8 @@ impl Text {
                 // "でもう一度": a longer word that begins inside comes first; "期限はいつ": no yes in the middle of a clause.
                 let crossed =
                     || (at + 1..=at + rest).any(|i| self.compound(i, pack).is_some_and(|(more, _)| more > *rest));
-                let inside = || self.words[at].gap == Gap::JOINED && lone(self.folded(at)).is_some_and(is_hiragana);
+                let inside =
+                    || self.words[at].gap == Gap::JOINED && only_character(self.folded(at)).is_some_and(is_hiragana);
                 !(of.entry.class.has(Class::INTERJECTION) && inside() || self.unspaced && *rest == 1 && crossed())
             });
             let mut word = self.words[at];
@@ -317,7 +322,7 @@ impl Text {
     fn pair_characters(&mut self) {
         let unknown = |text: &Self, at: usize| {
             let word = &text.words[at];
-            word.class.is_empty() && word.tag == Tag::Noun && lone(text.folded(at)).is_some_and(is_han)
+            word.class.is_empty() && word.tag == Tag::Noun && only_character(text.folded(at)).is_some_and(is_han)
         };
         let (mut before, mut run) = (false, 0);
         for at in 0..self.words.len() {
@@ -561,7 +566,7 @@ fn likely(entry: Entry) -> Tag {
 }
 
 /// The character of a text of one that is not ASCII.
-fn lone(text: &str) -> Option<char> {
+fn only_character(text: &str) -> Option<char> {
     text.chars().next().filter(|c| !c.is_ascii() && c.len_utf8() == text.len())
 }
 
