@@ -470,6 +470,9 @@ fn intent_features(
 struct Models {
     /// Ellipsis and context dependence.
     dependence: Panel<2>,
+    /// Probabilities from which on a turn is elliptical, and depends on the log.
+    ellipsis: f32,
+    context: f32,
     intents: Panel<4>,
 }
 
@@ -477,6 +480,8 @@ fn models() -> &'static Models {
     static MODELS: OnceLock<Models> = OnceLock::new();
     MODELS.get_or_init(|| Models {
         dependence: Panel::new(["ellipsis", "context"], &DEPENDENCE_FEATURES),
+        ellipsis: model::threshold("ellipsis"),
+        context: model::threshold("context"),
         intents: Panel::new(
             MODELLED.map(|intent| format!("intent.{}", intent.name())).each_ref().map(String::as_str),
             &INTENT_FEATURES,
@@ -491,7 +496,7 @@ fn dependence(input: &Input<'_>, form: &Form, references: &[Reference]) -> (f32,
     }
     let features = dependence_features(input, form, references);
     let [ellipsis, context] = models().dependence.read(&features, input.meaning).map(sigmoid);
-    (ellipsis, context > model::threshold("context"))
+    (ellipsis, context > models().context)
 }
 
 /// Lists that classification works with and fills, reused from turn to turn.
@@ -531,7 +536,7 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>, buffers: &mut Buffer
     // Whatever goes back to what was said depends on it, however self-contained it looks.
     let context_dependent =
         context_dependent || !empty && matches!(intent, Intent::DrillDown | Intent::Clarify | Intent::ToolReference);
-    let ellipsis = ellipsis > model::threshold("ellipsis");
+    let ellipsis = ellipsis > models().ellipsis;
     let needed = || needs_of(input, &references, thread, context_dependent, ellipsis);
     let mut needs = std::mem::take(&mut buffers.needs);
     needs.clear();
@@ -833,7 +838,7 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
     let form = Form::of(input);
     let features = dependence_features(input, &form, &references);
     let [ellipsis, context] = models().dependence.read(&features, input.meaning).map(sigmoid);
-    let dependent = context > model::threshold("context");
+    let dependent = context > models().context;
     let evidence = evidence_of(input, &references, dependent);
     let (inspected, thread) = (
         threads::inspect(input.threads, &evidence),
@@ -844,7 +849,7 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
         candidates: references::inspect(&input.context),
         dependence: features.to_vec(),
         needs: {
-            let elliptical = ellipsis > model::threshold("ellipsis");
+            let elliptical = ellipsis > models().ellipsis;
             let needs = needs_of(input, &references, thread, dependent, elliptical);
             let turns = input.context.log.turns().iter();
             turns.zip(needs.features()).map(|(turn, features)| (turn.id, features.to_vec())).collect()

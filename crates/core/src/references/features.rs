@@ -238,9 +238,8 @@ pub(super) fn candidate_features(
     let mention = found.mention;
     let known = mention.is_some();
     let recency = mention.map_or(0.0, |m| recency(m.distance));
-    let everywhere = head_word
-        .filter(|_| known)
-        .map_or(0.0, |w| scene.context.log.frequency(w.term) as f32 / scene.context.log.len().max(1) as f32);
+    let everywhere =
+        head.filter(|_| known).map_or(0.0, |at| scene.frequency(at) as f32 / scene.context.log.len().max(1) as f32);
     let last_answer = mention.is_some_and(|m| m.distance <= 2 && m.role == Role::Assistant);
 
     let definite = matches!(shape, Shape::Definite | Shape::DefiniteBare);

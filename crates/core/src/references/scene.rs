@@ -79,10 +79,15 @@ impl<'a> Scene<'a> {
         scene
     }
 
+    /// Number of turns that hold the word.
+    pub(super) fn frequency(&self, at: usize) -> u32 {
+        let Context { text, log, mentions, .. } = self.context;
+        mentions.frequency(at, text, log)
+    }
+
     /// True when the log holds the word.
     pub(super) fn knows(&self, at: usize) -> bool {
-        let Context { text, log, mentions, .. } = self.context;
-        mentions.frequency(at, text, log) > 0
+        self.frequency(at) > 0
     }
 
     /// True when the turn at `position` holds the word.

@@ -15,8 +15,9 @@ pub fn fold_into(word: &str, out: &mut String) {
 
 /// Appends `text` with every character folded that folds by itself, at the place where it stands; the others as they are.
 pub(super) fn fold_in_place(text: &str, out: &mut String) {
-    // Letters beyond ASCII that change begin with one of these bytes; all are looked at, so many at a time.
-    if text.bytes().fold(false, |found, byte| found | matches!(byte, 0xC3 | 0xD0)) {
+    // Letters beyond ASCII that change begin with one of these bytes; all bytes are looked at, so many at a time.
+    let begins = |byte: u8| u8::from(byte == 0xC3) | u8::from(byte == 0xD0);
+    if !text.is_ascii() && text.bytes().fold(0, |found, byte| found | begins(byte)) > 0 {
         out.extend(text.chars().map(|c| simple(c).unwrap_or(c)));
     } else {
         let from = out.len();

@@ -464,6 +464,11 @@ impl<T> Sequences<T> {
         Self { seconds: rows.iter().map(|(rest, _)| second(rest)).collect(), rows: rows.into() }
     }
 
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Those that go on with a string, then those that end here; each the longest first.
     pub fn going_on(&self, with: u32) -> impl Iterator<Item = &(Box<[u32]>, T)> {
         let alone = self.seconds.iter().take_while(|second| **second == 0).count();
@@ -802,8 +807,8 @@ impl Pack {
     }
 
     /// The number of a folded string in the pack, 0 for one it does not know. Cost: about 5 ns.
-    pub fn find(&self, folded: &str) -> u32 {
-        self.strings.as_ref().and_then(|strings| strings.get(folded.as_bytes())).unwrap_or_default()
+    pub fn find(&self, folded: &[u8]) -> u32 {
+        self.strings.as_ref().and_then(|strings| strings.get(folded)).unwrap_or_default()
     }
 
     /// [`Pack::find`] for a string of one character.
@@ -812,7 +817,7 @@ impl Pack {
             let at = c as usize - *IDEOGRAPHS.start() as usize;
             return self.ideographs.get(at).copied().unwrap_or_default();
         }
-        self.find(c.encode_utf8(&mut [0; 4]))
+        self.find(c.encode_utf8(&mut [0; 4]).as_bytes())
     }
 
     /// What is known of the string with a number.
@@ -940,11 +945,6 @@ impl Pack {
             (stem, "") => self.stemmed.get(stem),
             (stem, ending) => self.stemmed.get(&*format!("{stem}{ending}")),
         }
-    }
-
-    /// True when some words are known only together.
-    pub fn has_compounds(&self) -> bool {
-        !self.compounds.is_empty()
     }
 
     /// The pack for a text whose language nobody named: `whichlang` guesses from the letters, and the pack's words must
@@ -1177,8 +1177,8 @@ fn without_accents(word: &str) -> String {
 /// As many of the words of a text as there is place for.
 fn first_words<'t, 'a>(text: &'t str, into: &'a mut [&'t str]) -> &'a [&'t str] {
     let mut count = 0;
-    _ = segment(text, |_, word| {
-        into[count] = word;
+    _ = segment(text, |word| {
+        into[count] = &text[word];
         count += 1;
         if count < into.len() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });

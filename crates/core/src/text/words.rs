@@ -137,8 +137,6 @@ struct Place {
     /// In the folded text.
     from: usize,
     to: usize,
-    /// It is known to be folded in place.
-    folded_in_place: bool,
     gap: Gap,
     sentence: u16,
 }
@@ -157,14 +155,13 @@ impl Text {
         }
         let mut sentence = 0;
         let mut last_end = 0;
-        _ = segment(source, |start, word| {
-            let gap = gap(&source[last_end..start], last_end == 0);
+        _ = segment(source, |Range { start, end }| {
+            let gap = gap(source, last_end..start);
             if gap.has(Gap::STOP) && !self.words.is_empty() {
                 sentence += 1;
             }
-            let end = start + word.len();
             last_end = end;
-            self.push(word, Place { start, end, from: start, to: end, folded_in_place, gap, sentence }, pack);
+            self.push(source, Place { start, end, from: start, to: end, gap, sentence }, folded_in_place, pack);
             ControlFlow::Continue(())
         });
         self.sentences = if self.words.is_empty() { 0 } else { sentence + 1 };
@@ -182,52 +179,66 @@ impl Text {
         self.tag();
     }
 
-    fn push(&mut self, word: &str, mut place: Place, pack: &Pack) {
-        if !place.folded_in_place && !pack.folds_in_place(word) {
-            let from = self.folded.len();
-            pack.fold_into(word, &mut self.folded);
-            (place.from, place.to) = (from, self.folded.len());
+    fn push(&mut self, source: &str, mut place: Place, folded_in_place: bool, pack: &Pack) {
+        let written = place.start..place.end;
+        if !folded_in_place && !pack.folds_in_place(&source[written.clone()]) {
+            place.from = self.folded.len();
+            pack.fold_into(&source[written.clone()], &mut self.folded);
+            place.to = self.folded.len();
+        }
+        let lone = self.lone(&place);
+        let string = match lone {
+            Some(c) => pack.find_lone(c),
+            None => pack.find(&self.folded.as_bytes()[place.from..place.to]),
+        };
+        let known = pack.reading(string);
+        if known.whole {
+            return self.word(source, &place, lone, string, known.entry, pack);
         }
         let folded = &self.folded[place.from..place.to];
-        let lone = only_character(folded);
-        let string = lone.map_or_else(|| pack.find(folded), |c| pack.find_lone(c));
-        let known = pack.reading(string);
         // One character has no parts.
-        let cuts = if known.whole || lone.is_some() { None } else { pack.cuts(folded) };
-        let Some(cuts) = cuts else {
-            let entry = match string {
-                0 => pack.guess(folded),
-                _ => known.entry,
-            };
-            return self.word(word, &place, lone, string, entry, pack);
+        let Some(cuts) = Some(folded).filter(|_| lone.is_none()).and_then(|folded| pack.cuts(folded)) else {
+            return self.word(source, &place, lone, string, pack.guess(folded), pack);
         };
         let Place { start, from, to, .. } = place;
-        let mut written = 0;
         for (at, end) in cuts.places().iter().map(|cut| from + cut).chain([to]).enumerate() {
             // A word whose parts cannot be told apart in what was written stays whole.
-            let until = if end == to { Some(word.len()) } else { written_until(word, &self.folded[from..end], pack) };
-            let Some(until) = until else { continue };
-            let behind = at > cuts.before && place.from > from;
+            let until = if end == to {
+                written.end
+            } else {
+                let part = written_until(&source[written.clone()], &self.folded[from..end], pack);
+                let Some(until) = part else { continue };
+                start + until
+            };
             let folded = &self.folded[place.from..end];
+            let behind = at > cuts.before && place.from > from;
             let entry = if behind { pack.attached(folded) } else { pack.carrier(folded) };
-            let original = if behind { "" } else { &word[written..] };
-            (place.end, place.to) = (start + until, end);
-            self.word(original, &place, only_character(folded), pack.find(folded), entry, pack);
-            (place.start, place.from, place.gap) = (start + until, end, Gap::JOINED);
-            written = until;
+            let string = pack.find(folded.as_bytes());
+            (place.end, place.to) = (until, end);
+            self.word(if behind { "" } else { source }, &place, self.lone(&place), string, entry, pack);
+            (place.start, place.from, place.gap) = (until, end, Gap::JOINED);
         }
     }
 
-    fn word(&mut self, original: &str, place: &Place, lone: Option<char>, string: u32, entry: Entry, pack: &Pack) {
-        let Place { start, end, from, to, gap, sentence, .. } = *place;
-        let text = &self.folded[from..to];
+    /// The character of a word of one that is not ASCII.
+    fn lone(&self, place: &Place) -> Option<char> {
+        match self.folded.as_bytes()[place.from..place.to].first() {
+            Some(byte) if !byte.is_ascii() => only_character(&self.folded[place.from..place.to]),
+            _ => None,
+        }
+    }
+
+    /// Adds a word; no `source` is given where a capital would say nothing.
+    fn word(&mut self, source: &str, place: &Place, lone: Option<char>, string: u32, entry: Entry, pack: &Pack) {
+        let Place { start, end, from, to, gap, sentence } = *place;
         let han = lone.is_some_and(is_han);
-        let capital = !han && original.chars().next().is_some_and(char::is_uppercase);
+        let capital = !han && has_capital(source, start);
         let inside = start > 0 && !gap.has(Gap::STOP);
-        let entry = if capital && inside { pack.capital(text).unwrap_or(entry) } else { entry };
+        let entry = if capital && inside { pack.capital(&self.folded[from..to]).unwrap_or(entry) } else { entry };
         let Entry { mut class, mut value, .. } = entry;
         let mut tag = likely(entry);
-        if text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
+        if self.folded.as_bytes()[from..to].first().is_some_and(u8::is_ascii_digit) {
+            let text = &self.folded[from..to];
             tag = Tag::Number;
             let digits = text.bytes().take_while(u8::is_ascii_digit).count();
             value = text[..digits].parse().unwrap_or(0);
@@ -236,7 +247,7 @@ impl Text {
             (class, tag) = (Class::STOP, Tag::Function);
         }
         self.unspaced |= han;
-        let term = if string > 0 { pack.reading(string).term } else { term(pack.stem(text)) };
+        let term = if string > 0 { pack.reading(string).term } else { term(pack.stem(&self.folded[from..to])) };
         let folded = (from as u32, to as u32);
         let role = pack.role(&entry).map_or(folded, |role| self.put(role));
         self.words.push(Word {
@@ -264,10 +275,9 @@ impl Text {
 
     /// Joins words that the pack knows as one ("each other", "这个").
     fn compounds(&mut self, pack: &Pack) {
-        if !pack.has_compounds() {
-            return;
-        }
-        let (mut at, mut kept) = (0, 0);
+        let begins = |word: &Word| !pack.reading(word.string).compounds.is_empty();
+        let Some(first) = self.words.iter().position(begins) else { return };
+        let (mut at, mut kept) = (first, first);
         while at < self.words.len() {
             let found = self.compound(at, pack).filter(|(rest, of)| {
                 // "でもう一度": a longer word that begins inside comes first; "期限はいつ": no yes in the middle of a clause.
@@ -606,24 +616,37 @@ fn written_until(word: &str, folded: &str, pack: &Pack) -> Option<usize> {
     end
 }
 
-fn gap(between: &str, first: bool) -> Gap {
-    if first && between.is_empty() {
-        return Gap::STOP;
+/// True when an upper-case letter stands at byte `at` of the source; no source has none.
+fn has_capital(source: &str, at: usize) -> bool {
+    match source.as_bytes().get(at) {
+        Some(byte) if byte.is_ascii() => byte.is_ascii_uppercase(),
+        Some(_) => source[at..].chars().next().is_some_and(char::is_uppercase),
+        None => false,
     }
-    if between == " " && !first {
-        return Gap::default();
+}
+
+/// What stands between two words of the source, or before its first.
+fn gap(source: &str, between: Range<usize>) -> Gap {
+    let first = between.start == 0;
+    match source.as_bytes()[between.clone()] {
+        [b' '] if !first => Gap::default(),
+        [] if first => Gap::STOP,
+        [] => Gap::JOINED,
+        _ => {
+            let marks = source[between].chars().fold(Gap::default(), |gap, c| gap.or(mark(c)));
+            if first { marks.or(Gap::STOP) } else { marks }
+        }
     }
-    let mut bits = if between.is_empty() { Gap::JOINED.0 } else { 0 };
-    for c in between.chars() {
-        bits |= match c {
-            '?' | '？' | '؟' => Gap::STOP.0 | Gap::QUESTION.0,
-            '.' | '!' | '\n' | '。' | '！' | '।' | '॥' | '۔' | '…' => Gap::STOP.0,
-            ',' | ';' | ':' | '-' | '–' | '—' | '(' | ')' | '[' | ']' | '"' | '“' | '”' | '«' | '»' | '„' | '、'
-            | '，' | '；' | '：' | '،' | '؛' | '「' | '」' | '/' => Gap::PAUSE.0,
-            _ => 0,
-        };
+}
+
+fn mark(c: char) -> Gap {
+    match c {
+        '?' | '？' | '؟' => Gap::STOP.or(Gap::QUESTION),
+        '.' | '!' | '\n' | '。' | '！' | '।' | '॥' | '۔' | '…' => Gap::STOP,
+        ',' | ';' | ':' | '-' | '–' | '—' | '(' | ')' | '[' | ']' | '"' | '“' | '”' | '«' | '»' | '„' | '、' | '，'
+        | '；' | '：' | '،' | '؛' | '「' | '」' | '/' => Gap::PAUSE,
+        _ => Gap::default(),
     }
-    if first { Gap(bits | Gap::STOP.0) } else { Gap(bits) }
 }
 
 #[cfg(test)]
