@@ -621,7 +621,7 @@ static FILES: &[(&str, &str, &str)] = &[
 ];
 
 /// Ideographs that are common.
-const IDEOGRAPHS: RangeInclusive<char> = '\u{4E00}'..='\u{9FFF}';
+pub(super) const IDEOGRAPHS: RangeInclusive<char> = '\u{4E00}'..='\u{9FFF}';
 
 /// Share of a text's words that a pack must know for the text to be in its language.
 const LEAST_KNOWN: f32 = 0.2;

@@ -8,6 +8,8 @@ use std::ops::{ControlFlow, Range};
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::pack::IDEOGRAPHS;
+
 /// What a character is to the rules that apply here.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -55,13 +57,16 @@ impl Kind {
             }
             kinds
         };
+        if IDEOGRAPHS.contains(&c) {
+            return Self::Alone;
+        }
         match c {
             '\0'..='\u{7f}' => ASCII[c as usize],
             '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{17F}' => Self::Letter,
             '\u{391}'..='\u{3A1}' | '\u{3A3}'..='\u{3CE}' | '\u{400}'..='\u{481}' | '\u{48A}'..='\u{52F}' => {
                 Self::Letter
             }
-            '\u{4E00}'..='\u{9FFF}' | '\u{3041}'..='\u{3096}' => Self::Alone,
+            '\u{3041}'..='\u{3096}' => Self::Alone,
             '\u{1F3FB}'..='\u{1F3FF}' | '\u{200D}' | '\u{FE0F}' => Self::Behind,
             '\u{1F300}'..='\u{1F64F}'
             | '\u{1F680}'..='\u{1F6FF}'

@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use super::fold::fold_in_place;
-use super::pack::{Class, Compound, Entry, Grammar, Pack, PhraseKind, Tag};
+use super::pack::{Class, Compound, Entry, Grammar, IDEOGRAPHS, Pack, PhraseKind, Tag};
 use super::segment::segment;
 
 /// What stands between a word and the one before it.
@@ -181,12 +181,17 @@ impl Text {
 
     fn push(&mut self, source: &str, mut place: Place, folded_in_place: bool, pack: &Pack) {
         let written = place.start..place.end;
-        if !folded_in_place && !pack.folds_in_place(&source[written.clone()]) {
-            place.from = self.folded.len();
-            pack.fold_into(&source[written.clone()], &mut self.folded);
-            place.to = self.folded.len();
+        let mut lone = None;
+        if !folded_in_place {
+            let word = &source[written.clone()];
+            lone = only_character(word).filter(|c| IDEOGRAPHS.contains(c));
+            if lone.is_none() && !pack.folds_in_place(word) {
+                place.from = self.folded.len();
+                pack.fold_into(word, &mut self.folded);
+                place.to = self.folded.len();
+            }
+            lone = lone.or_else(|| only_character(&self.folded[place.from..place.to]));
         }
-        let lone = self.lone(&place);
         let string = match lone {
             Some(c) => pack.find_lone(c),
             None => pack.find(&self.folded.as_bytes()[place.from..place.to]),
@@ -214,17 +219,10 @@ impl Text {
             let behind = at > cuts.before && place.from > from;
             let entry = if behind { pack.attached(folded) } else { pack.carrier(folded) };
             let string = pack.find(folded.as_bytes());
+            let lone = only_character(folded);
             (place.end, place.to) = (until, end);
-            self.word(if behind { "" } else { source }, &place, self.lone(&place), string, entry, pack);
+            self.word(if behind { "" } else { source }, &place, lone, string, entry, pack);
             (place.start, place.from, place.gap) = (until, end, Gap::JOINED);
-        }
-    }
-
-    /// The character of a word of one that is not ASCII.
-    fn lone(&self, place: &Place) -> Option<char> {
-        match self.folded.as_bytes()[place.from..place.to].first() {
-            Some(byte) if !byte.is_ascii() => only_character(&self.folded[place.from..place.to]),
-            _ => None,
         }
     }
 
@@ -335,11 +333,10 @@ impl Text {
             word.class.is_empty() && word.tag == Tag::Noun && only_character(text.folded(at)).is_some_and(is_han)
         };
         let (mut before, mut run) = (false, 0);
+        let mut next = !self.words.is_empty() && unknown(self, 0);
         for at in 0..self.words.len() {
-            let pairs = unknown(self, at)
-                && at + 1 < self.words.len()
-                && self.words[at + 1].gap == Gap::JOINED
-                && unknown(self, at + 1);
+            let here = std::mem::replace(&mut next, at + 1 < self.words.len() && unknown(self, at + 1));
+            let pairs = here && next && self.words[at + 1].gap == Gap::JOINED;
             if pairs {
                 self.words[at].term = term((self.folded(at), self.folded(at + 1)));
             } else if before {
