@@ -772,7 +772,9 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
     let mut seen = Seen::default();
     for turn in turns.iter().filter_map(|id| log.get(*id)) {
         let own = all.len();
-        all.iter().for_each(|term| seen.note(*term));
+        for term in &all {
+            seen.note(*term);
+        }
         // Terms of an answer come in by how many turns hold them.
         let mut frequencies = [0; LENT];
         for term in &turn.terms {

@@ -35,11 +35,14 @@ pub(super) fn folds_in_place(word: &str) -> bool {
 /// need the whole algorithm.
 fn simple(c: char) -> Option<char> {
     match c {
-        '\u{4E00}'..='\u{9FFF}' => Some(c),
         '\0'..='\u{7f}' => Some(c.to_ascii_lowercase()),
         '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{DE}' | '\u{410}'..='\u{42F}' => char::from_u32(c as u32 + 0x20),
         '\u{400}'..='\u{40F}' => char::from_u32(c as u32 + 0x50),
-        '\u{E0}'..='\u{F6}' | '\u{F8}'..='\u{FF}' | '\u{430}'..='\u{45F}' | '\u{3041}'..='\u{3096}' => Some(c),
+        '\u{E0}'..='\u{F6}'
+        | '\u{F8}'..='\u{FF}'
+        | '\u{430}'..='\u{45F}'
+        | '\u{3041}'..='\u{3096}'
+        | '\u{4E00}'..='\u{9FFF}' => Some(c),
         _ => None,
     }
 }

@@ -955,7 +955,7 @@ impl Pack {
         let english = Self::of("en");
         let mut opening = [""; LOOKED_AT];
         let opening = first_words(text, &mut opening);
-        let in_english = if text.len() <= SHORT { english.known(opening) } else { 0.0 };
+        let in_english = if text.len() <= SHORT { english.known(opening, 0.0) } else { 0.0 };
         if in_english >= 1.0 {
             return english;
         }
@@ -976,7 +976,7 @@ impl Pack {
             whichlang::Lang::Tur => "tr",
             _ => "und",
         });
-        let known = guess.known(opening);
+        let known = guess.known(opening, 0.0);
         if in_english >= 0.5 && in_english >= known {
             return english;
         }
@@ -988,13 +988,9 @@ impl Pack {
         let mut best = if in_english >= known { (in_english, english.clone()) } else { (known, guess) };
         for at in 1..FILES.len() {
             let pack = Self::get(at);
-            let known = pack.known(opening);
+            let known = pack.known(opening, best.0);
             if known > best.0 {
                 best = (known, pack);
-            }
-            // None knows more than all.
-            if best.0 >= 1.0 {
-                break;
             }
         }
         // A few names and numbers are no other language's for that.
@@ -1009,12 +1005,17 @@ impl Pack {
     }
 
     /// Share of the first words of a text that the pack has anything to say about; a word known in parts counts, a name
-    /// or number only when there is nothing else. Cost: the look-ups, and no more than it takes to tell that the share is
-    /// not small.
-    fn known(&self, opening: &[&str]) -> f32 {
+    /// or number only when there is nothing else; 0 when it is not more than `best`. Cost: the look-ups, and no more than it
+    /// takes to tell that the share is not small, or that it is none of use.
+    fn known(&self, opening: &[&str], best: f32) -> f32 {
         let (mut plain, mut names) = ((0u8, 0u8), (0u8, 0u8));
         let mut folded = String::new();
-        for word in opening {
+        for (word, left) in opening.iter().zip((1..=opening.len() as u8).rev()) {
+            // The share if all that are left were known.
+            let most = f32::from(plain.0 + left) / f32::from(plain.1 + left);
+            if plain.1 > 0 && most <= best {
+                return 0.0;
+            }
             folded.clear();
             self.fold_into(word, &mut folded);
             let whole = self.words.contains_key(&*folded) || self.compounds.contains_key(&*folded);
