@@ -87,11 +87,11 @@ pub(super) struct Offers {
 }
 
 impl Offers {
-    /// Reads a turn, replacing what was read before. Cost: linear in the words.
-    pub(super) fn read(&mut self, text: &Text) {
+    /// Reads a turn up to the last word that an expression begins at, replacing what was read before. Cost: linear in the words.
+    pub(super) fn read(&mut self, text: &Text, last: usize) {
         self.sums.clear();
         let mut sum = Offer::default();
-        self.sums.extend((0..text.words().len()).map(|at| {
+        self.sums.extend((0..=last).map(|at| {
             let before = sum;
             sum = sum.and(Offer::of(text, at));
             before

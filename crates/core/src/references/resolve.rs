@@ -124,10 +124,8 @@ pub fn resolve_references(context: &Context<'_>, buffers: &mut Buffers, resolved
     resolved.clear();
     accepted.clear();
     detect_referential_expressions(context.source, context.text, candidates);
-    if candidates.is_empty() {
-        return;
-    }
-    offers.read(context.text);
+    let Some(last) = candidates.last() else { return };
+    offers.read(context.text, last.words.start);
     let scene = Scene::new(context, offers);
     let mut scores = [0.0; TOGETHER];
     for (at, candidate) in candidates.iter().enumerate() {
@@ -206,7 +204,9 @@ pub fn inspect(context: &Context<'_>) -> Vec<CandidateInspection> {
     let mut candidates = Vec::new();
     detect_referential_expressions(context.source, context.text, &mut candidates);
     let mut offers = Offers::default();
-    offers.read(context.text);
+    if let Some(last) = candidates.last() {
+        offers.read(context.text, last.words.start);
+    }
     let scene = Scene::new(context, &offers);
     let turns = context.log.turns()[scene.first()..].iter();
     candidates

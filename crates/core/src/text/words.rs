@@ -197,13 +197,12 @@ impl Text {
             None => pack.find(&self.folded.as_bytes()[place.from..place.to]),
         };
         let known = pack.reading(string);
-        if known.whole {
-            return self.word(source, &place, lone, string, known.entry, pack);
-        }
         let folded = &self.folded[place.from..place.to];
         // One character has no parts.
-        let Some(cuts) = Some(folded).filter(|_| lone.is_none()).and_then(|folded| pack.cuts(folded)) else {
-            return self.word(source, &place, lone, string, pack.guess(folded), pack);
+        let cuts = if known.whole || lone.is_some() { None } else { pack.cuts(folded) };
+        let Some(cuts) = cuts else {
+            let entry = if known.whole { known.entry } else { pack.guess(folded) };
+            return self.word(source, &place, lone, string, entry, pack);
         };
         let Place { start, from, to, .. } = place;
         for (at, end) in cuts.places().iter().map(|cut| from + cut).chain([to]).enumerate() {
@@ -277,7 +276,8 @@ impl Text {
         let Some(first) = self.words.iter().position(begins) else { return };
         let (mut at, mut kept) = (first, first);
         while at < self.words.len() {
-            let found = self.compound(at, pack).filter(|(rest, of)| {
+            let known = if begins(&self.words[at]) { self.compound(at, pack) } else { None };
+            let found = known.filter(|(rest, of)| {
                 // "でもう一度": a longer word that begins inside comes first; "期限はいつ": no yes in the middle of a clause.
                 let crossed =
                     || (at + 1..=at + rest).any(|i| self.compound(i, pack).is_some_and(|(more, _)| more > *rest));
@@ -285,16 +285,19 @@ impl Text {
                     || self.words[at].gap == Gap::JOINED && only_character(self.folded(at)).is_some_and(is_hiragana);
                 !(of.entry.class.has(Class::INTERJECTION) && inside() || self.unspaced && *rest == 1 && crossed())
             });
-            let mut word = self.words[at];
+            if kept < at {
+                self.words[kept] = self.words[at];
+            }
             if let Some((rest, of)) = found {
-                word.end = self.words[at + rest].end;
-                word.folded = self.together(at..at + rest + 1);
-                word.role = pack.role(&of.entry).map_or(word.folded, |role| self.put(role));
+                let folded = self.together(at..at + rest + 1);
+                let role = pack.role(&of.entry).map_or(folded, |role| self.put(role));
+                let end = self.words[at + rest].end;
+                let word = &mut self.words[kept];
+                (word.end, word.folded, word.role) = (end, folded, role);
                 (word.string, word.term) = (of.string, of.term);
                 (word.class, word.value, word.tag) = (of.entry.class, of.entry.value, likely(of.entry));
                 at += rest;
             }
-            self.words[kept] = word;
             (at, kept) = (at + 1, kept + 1);
         }
         self.words.truncate(kept);
@@ -364,7 +367,11 @@ impl Text {
         /// Words of a turn that a closing particle makes a follow-up.
         const SHORT: usize = 8;
         for at in 0..self.words.len() {
-            for (rest, kind) in pack.reading(self.words[at].string).phrases.going_on(self.string(at + 1)) {
+            let known = &pack.reading(self.words[at].string).phrases;
+            if known.is_empty() {
+                continue;
+            }
+            for (rest, kind) in known.going_on(self.string(at + 1)) {
                 if !self.matches(at + 1, rest) {
                     continue;
                 }
