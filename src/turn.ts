@@ -91,11 +91,15 @@ export class TurnView extends ClassificationView implements Turn {
 
   get messages(): Message[] {
     const { system, name } = this.#frame;
-    const messages: Message[] = system.map((message) => ({ ...message }));
-    for (const { role, text } of this.#assembled.items) messages.push({ role, content: text });
+    const { items } = this.#assembled;
     const turn: Message = { role: "user", content: this.text };
     if (name !== undefined) turn.name = name;
-    messages.push(turn);
+    // oxlint-disable-next-line unicorn/no-new-array -- as for the items
+    const messages = new Array<Message>(system.length + items.length + 1);
+    let at = 0;
+    for (const message of system) messages[at++] = { ...message };
+    for (const { role, text } of items) messages[at++] = { role, content: text };
+    messages[at] = turn;
     return messages;
   }
 
