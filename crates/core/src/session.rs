@@ -235,8 +235,8 @@ pub struct Item {
     pub pinned: bool,
     /// Cut to fit.
     pub truncated: bool,
-    /// As rendered.
-    pub text: Arc<str>,
+    /// As rendered; `None` when it is all of a turn that the log still has.
+    pub text: Option<Arc<str>>,
 }
 
 /// A candidate that was not packed.
@@ -345,6 +345,11 @@ impl Session {
     /// Its threads.
     pub fn threads(&self) -> &Threads {
         &self.threads
+    }
+
+    /// An item as rendered.
+    pub fn text_of<'a>(&'a self, item: &'a Item) -> &'a str {
+        item.text.as_deref().or_else(|| self.log.get(item.id).map(|turn| &*turn.text)).unwrap_or_default()
     }
 
     /// Its tool results.
@@ -868,7 +873,11 @@ impl Session {
         (intent, reason, similarity): (Intent, Reason, f32),
         settings: &Settings<'_>,
     ) -> Classification {
-        let references = spec::resolve_references(content, detected, &self.log, &self.scratch);
+        let references = if detected.points_back() {
+            spec::resolve_references(content, detected, &self.log, &self.scratch)
+        } else {
+            Vec::new()
+        };
         Classification {
             intent,
             confidence: 1.0,
@@ -1120,10 +1129,28 @@ impl Session {
         let order = if settings.profile == Profile::Spec { order_literal(&packed, of) } else { order(&packed, of) };
         let mut items = Vec::with_capacity(order.len());
         let mut spent = [0; 3];
+        // The oldest turns, which leave the log when this one comes.
+        let leaving = (self.log.len() + 1).saturating_sub(call.options.ring().unwrap_or(usize::MAX));
         for at in order {
-            let rendered =
-                self.render(packed[at], &packing.packed[at], base.as_deref(), &tool_texts, overhead, call)?;
-            if let Some(item) = rendered {
+            let (candidate, granted) = (packed[at], &packing.packed[at]);
+            // Most are whole turns. They go without their texts, of which each shared one is two atomic counts, and they are made
+            // where they will be, which `push` does not do.
+            if let Some(role) = self.whole_turn(candidate, granted, leaving) {
+                spent[candidate.tier as usize] += candidate.tokens;
+                items.extend(std::iter::once_with(|| Item {
+                    tier: candidate.tier,
+                    kind: candidate.kind,
+                    id: candidate.id,
+                    name: String::new(),
+                    assistant: role == Role::Assistant,
+                    score: candidate.score,
+                    tokens: candidate.tokens,
+                    reason: candidate.reason,
+                    pinned: candidate.pinned,
+                    truncated: false,
+                    text: None,
+                }));
+            } else if let Some(item) = self.render(candidate, granted, base.as_deref(), &tool_texts, call)? {
                 spent[item.tier as usize] += item.tokens;
                 items.push(item);
             }
@@ -1430,15 +1457,25 @@ impl Session {
         Ok(found)
     }
 
+    /// Who spoke, if it is all of a turn that the log will still have without its `leaving` oldest.
+    #[inline]
+    fn whole_turn(&self, candidate: &Candidate, packed: &envelope::Packed, leaving: usize) -> Option<Role> {
+        if candidate.kind != ItemKind::Turn || packed.cut {
+            return None;
+        }
+        let at = self.log.position(candidate.id).filter(|at| *at >= leaving)?;
+        Some(self.log.traits()[at].role())
+    }
+
     fn render(
         &self,
         candidate: &Candidate,
         packed: &envelope::Packed,
         base: Option<&KnowledgeBase>,
         tools: &FxHashMap<u32, String>,
-        overhead: u32,
         call: Call<'_>,
     ) -> Result<Option<Item>> {
+        let overhead = call.options.message_overhead;
         let mut name = String::new();
         let mut assistant = false;
         let text: Arc<str> = match candidate.kind {
@@ -1481,7 +1518,7 @@ impl Session {
             reason: candidate.reason,
             pinned: candidate.pinned,
             truncated: packed.cut,
-            text,
+            text: Some(text),
         }))
     }
 

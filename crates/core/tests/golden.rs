@@ -395,11 +395,11 @@ fn packed(turn: &Assembled, session: &Session, expected: &Expected, wrong: &mut 
         wrong.unless(found.is_some_and(|found| (found - score).abs() < 1e-6), "score", (key, found));
     }
     for (key, texts) in &expected.has {
-        let found = keyed(key).map(|item| &*item.text);
+        let found = keyed(key).map(|item| session.text_of(item));
         wrong.unless(found.is_some_and(|found| texts.iter().all(|text| found.contains(text))), "text", (key, found));
     }
     for (key, texts) in &expected.has_not {
-        let found = keyed(key).map(|item| &*item.text);
+        let found = keyed(key).map(|item| session.text_of(item));
         wrong.unless(found.is_some_and(|found| !texts.iter().any(|text| found.contains(text))), "text", (key, found));
     }
 }
