@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
-    let mut session = Session::new(&of.id, "", options);
+    let mut session = Session::new(of.id.as_str(), "", options);
     let mut workspace = Workspace::default();
     let call = Call { options, counter: &Counter::Estimate, now: 0 };
     let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();

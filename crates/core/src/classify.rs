@@ -182,7 +182,7 @@ pub const MODELLED: [Intent; 4] = [Intent::Explore, Intent::DrillDown, Intent::C
 pub const READ_TERMS: usize = 64;
 
 /// Share of `terms` that stand in `turn`.
-fn overlap(terms: &[u32], turn: Option<&Turn>) -> f32 {
+fn overlap(terms: &[u32], turn: Option<Turn<'_>>) -> f32 {
     match turn {
         Some(turn) if !terms.is_empty() => {
             terms.iter().filter(|term| turn.terms.contains(term)).count() as f32 / terms.len() as f32
@@ -360,19 +360,19 @@ pub fn dependence_features(
 
 fn active_similarity(input: &Input<'_>) -> f32 {
     let Some(active) = input.threads.active(input.speaker) else { return 0.0 };
-    let turns = input.context.log.turns();
+    let turns = input.context.log.traits();
     input
         .calibrated
         .iter()
         .zip(turns)
-        .filter(|(_, turn)| turn.thread == active && turn.role == Role::User)
+        .filter(|(_, turn)| turn.thread == active && turn.role() == Role::User)
         .map(|(s, _)| *s)
         .fold(0.0, f32::max)
 }
 
 fn similarity_to(input: &Input<'_>, role: Role) -> f32 {
-    let turns = input.context.log.turns();
-    turns.iter().rposition(|turn| turn.role == role).and_then(|at| input.calibrated.get(at).copied()).unwrap_or(0.0)
+    let turns = input.context.log.traits();
+    turns.iter().rposition(|turn| turn.role() == role).and_then(|at| input.calibrated.get(at).copied()).unwrap_or(0.0)
 }
 
 /// The numbers behind the intent.
@@ -687,8 +687,9 @@ fn needs_of<'a>(
 /// The turn an incomplete one answers or extends: of those within reach, one of its own thread where there is any, the one it
 /// needs most; the newer of equals.
 fn carried(needs: &[f32], log: &TurnLog, thread: u32) -> Option<u32> {
-    let turns = log.recent(REACH).iter().rev().zip(needs.iter().rev());
-    let inside = |turn: &Turn| turn.thread == thread;
+    let recent = log.recent(REACH);
+    let turns = recent.iter().rev().zip(needs.iter().rev());
+    let inside = |turn: &Turn<'_>| turn.thread == thread;
     let best = turns.rev().max_by(|(a, x), (b, y)| inside(a).cmp(&inside(b)).then(x.total_cmp(y)));
     best.map(|(turn, _)| turn.id)
 }
@@ -725,7 +726,7 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
         let Some(turn) = log.get(*id) else { continue };
         let mut lent: Vec<u32> = turn.terms.iter().copied().filter(|term| !all.contains(term)).collect();
         if turn.role == Role::Assistant {
-            lent.sort_by_key(|term| std::cmp::Reverse(log.frequency(*term)));
+            lent.sort_by_cached_key(|term| std::cmp::Reverse(log.frequency(*term)));
         }
         all.extend(lent.into_iter().take(LENT));
     }

@@ -12,12 +12,12 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::blend::Tier;
 use crate::classify::{self, Classification, Input, Inspection, Query, SimilaritySource};
-use crate::config::{CallOptions, EmbedderOption, ModeOption, Options, Profile, Settings, VectorForm};
+use crate::config::{CallOptions, EmbedderOption, ModeOption, Options, Profile, Settings};
 use crate::coverage::Coverage;
 use crate::embedding::{Calibration, EmbeddingSpec, StaticEmbedder};
 use crate::envelope::{self, Candidate, ItemKind, Packing};
 use crate::error::{Code, Error, Result};
-use crate::few::Few;
+use crate::growth;
 use crate::headers::{self, Mode};
 use crate::intent::{Intent, Novelty};
 use crate::knowledge::{KnowledgeBase, Policy};
@@ -31,8 +31,8 @@ use crate::text::{Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
 use crate::threads::{Decision, Thread, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
-use crate::turn_log::{INDEXED_TERMS, Mark, Role, Trait, Turn, TurnLog, content_terms};
-use crate::vectors::{Search, Vectors};
+use crate::turn_log::{INDEXED_TERMS, NewTurn, Role, TurnLog, content_terms};
+use crate::vectors::Search;
 
 /// Role of a message that a host appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,25 +177,26 @@ pub struct SystemMessage {
 /// One conversation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
-    id: String,
-    namespace: String,
+    id: Box<str>,
+    namespace: Box<str>,
     log: TurnLog,
     threads: Threads,
     scratch: ScratchBuffer,
     coverage: Coverage,
+    /// Names of those who spoke under one, from speaker 1 on.
     speakers: Vec<String>,
     system: Vec<SystemMessage>,
     /// Hash of every message appended, in order.
     history: Vec<u64>,
     /// Messages with a host id: what they were and what they became.
-    known: FxHashMap<String, (u64, Appended)>,
+    known: FxHashMap<Box<str>, (u64, Appended)>,
+    /// Bytes of the ids in `known`.
+    id_bytes: usize,
     /// Calls whose results have not come yet.
     calls: Vec<ToolCall>,
     embedding: Option<EmbeddingSpec>,
-    /// Bytes held, those of the vectors left out.
-    weight: usize,
     /// The newest user turn, its thread, and the thread's state before it: what a retry of the turn goes back to.
-    before: Option<(u32, u32, ThreadState)>,
+    before: Option<Box<(u32, u32, ThreadState)>>,
     #[serde(skip)]
     revision: Revision,
 }
@@ -223,8 +224,8 @@ pub struct Item {
     pub pinned: bool,
     /// Cut to fit.
     pub truncated: bool,
-    /// As rendered.
-    pub text: Arc<str>,
+    /// As rendered; empty for a whole turn that is in the log, whose text it is.
+    pub text: String,
 }
 
 /// A candidate that was not packed.
@@ -288,13 +289,11 @@ pub struct Assembled {
 
 impl Session {
     /// An empty session of a namespace.
-    pub fn new(id: impl Into<String>, namespace: impl Into<String>, options: &Options) -> Self {
+    pub fn new(id: impl Into<Box<str>>, namespace: impl Into<Box<str>>, options: &Options) -> Self {
         let embedding = match &options.embedder {
             EmbedderOption::Builtin => Some(StaticEmbedder::builtin().spec().clone()),
             EmbedderOption::Lexical => None,
-            EmbedderOption::Host { id, dimensions, calibration } => {
-                Some(EmbeddingSpec { id: id.clone(), dimensions: *dimensions, calibration: calibration.clone() })
-            }
+            EmbedderOption::Host(spec) => Some(spec.clone()),
         };
         Self {
             id: id.into(),
@@ -303,13 +302,13 @@ impl Session {
             threads: Threads::default(),
             scratch: ScratchBuffer::new(options.scratch.max_entries, options.scratch.summary_tokens),
             coverage: Coverage::default(),
-            speakers: vec![String::new()],
+            speakers: Vec::new(),
             system: Vec::new(),
             history: Vec::new(),
             known: FxHashMap::default(),
+            id_bytes: 0,
             calls: Vec::new(),
             embedding,
-            weight: size_of::<Self>(),
             before: None,
             revision: Revision::default(),
         }
@@ -350,23 +349,35 @@ impl Session {
         self.embedding.as_ref()
     }
 
-    /// Keeps the vectors of the turns in a form from now on.
-    pub(crate) fn keep_vectors(&mut self, form: VectorForm) {
-        self.log.keep_vectors(form);
+    /// Makes a session of what was stored, as one that `fresh` is would keep it.
+    pub(crate) fn loaded(&mut self, fresh: Self) {
+        self.embedding = fresh.embedding;
+        self.log.loaded(fresh.log.form());
+        self.history.shrink_to_fit();
     }
 
-    /// Bytes held, text included, kept up to date turn by turn rather than counted.
-    pub fn weight(&self) -> usize {
-        self.weight + self.log.vectors().map_or(0, Vectors::bytes)
-    }
-
-    /// Bytes held, the text of turns left out.
+    /// Bytes asked of the allocator, the text of turns left out. Cost: a look at every thread and tool result.
     pub fn bytes(&self) -> usize {
+        let names = self.speakers.iter().map(String::capacity).sum::<usize>();
+        let system = self.system.iter().map(|m| m.content.capacity() + m.name.as_ref().map_or(0, String::capacity));
+        let calls = self.calls.iter().map(|c| c.id.capacity() + c.name.capacity() + c.arguments.capacity());
         size_of::<Self>()
+            + self.id.len()
+            + self.namespace.len()
             + self.log.bytes()
             + self.threads.bytes()
-            + self.scratch.iter().map(|e| e.raw.len() + e.summary.len() + 256).sum::<usize>()
-            + self.history.capacity() * 8
+            + self.scratch.bytes()
+            + self.coverage.bytes()
+            + growth::bytes(&self.speakers)
+            + names
+            + growth::bytes(&self.system)
+            + system.sum::<usize>()
+            + growth::bytes(&self.history)
+            + growth::table_bytes::<(Box<str>, (u64, Appended))>(self.known.capacity())
+            + self.id_bytes
+            + growth::bytes(&self.calls)
+            + calls.sum::<usize>()
+            + self.before.as_ref().map_or(0, |before| size_of_val(&**before) + before.2.bytes())
     }
 
     /// How many messages are already here (G-71): the first `same`, and as many of `messages`, the ones after them given as
@@ -448,9 +459,10 @@ impl Session {
     }
 
     fn remember(&mut self, id: Option<String>, hash: u64, appended: Appended) {
-        self.history.push(hash);
+        growth::push(&mut self.history, hash);
         if let Some(id) = id {
-            self.known.insert(id, (hash, appended));
+            self.id_bytes += id.len();
+            self.known.insert(id.into(), (hash, appended));
         }
     }
 
@@ -463,6 +475,7 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Result<u32> {
+        self.log.check_room(content)?;
         let tokens = call.counter.count(content)?;
         let pack = pack_for(&call.options.locale, content);
         let unit = self.vector(content, vector, &pack, workspace)?;
@@ -479,12 +492,13 @@ impl Session {
             .filter(|entry| Some(entry.turn) == user.map(|(id, ..)| id))
             .map(|entry| entry.ordinal)
             .collect();
-        let turn = Turn {
+        let turn = NewTurn {
             scratch,
             thread,
             speaker,
             tokens,
             at: call.now,
+            answers: user.is_some(),
             ..read_turn(Role::Assistant, content, &workspace.text, meta.entities.clone(), meta.id.clone())
         };
         let id = self.push(turn, unit.then_some(&workspace.vector[..]), call.options);
@@ -515,22 +529,25 @@ impl Session {
             turn: user,
         };
         let ordinal = self.scratch.add(entry, call.now, call.counter)?;
-        self.weight += 2 * content.len() + 512;
         if let Some(at) = answered {
             self.calls.remove(at);
         }
         Ok(ordinal)
     }
 
-    fn push(&mut self, turn: Turn, vector: Option<&[f32]>, options: &Options) -> u32 {
-        let id = self.log.next_id();
-        self.weight += turn_weight(&turn);
-        for gone in self.log.append(turn, vector, options.ring()) {
-            self.weight -= turn_weight(&gone).min(self.weight);
+    fn push(&mut self, turn: NewTurn<'_>, vector: Option<&[f32]>, options: &Options) -> u32 {
+        let leaving = self.leaving(options);
+        for gone in self.log.turns().iter().take(leaving) {
             self.threads.remove(gone.id);
-            self.coverage.remove(gone.id, said(&gone));
+            self.coverage.remove(gone.id, gone.answer());
         }
-        id
+        self.log.evict(leaving);
+        self.log.append(turn, vector)
+    }
+
+    /// How many turns, the oldest, make room for one that comes in.
+    fn leaving(&self, options: &Options) -> usize {
+        options.ring().map_or(0, |ring| (self.log.len() + 1).saturating_sub(ring))
     }
 
     // ---- one turn --------------------------------------------------------------------------------------------------
@@ -656,10 +673,12 @@ impl Session {
             None => self.prepare(content, vector, options, true, call, workspace)?,
         };
         let settings = call.options.settings(options)?;
-        let envelope = self.pack_envelope(content, &prepared, &settings, base, call, workspace)?;
+        let mut envelope = self.pack_envelope(content, &prepared, &settings, base, call, workspace)?;
         let mut turn = None;
         if !options.dry_run {
+            self.log.check_room(content)?;
             self.revision = Revision::default();
+            self.keep_texts(&mut envelope.items, call.options);
             let id = self.admit(content, &prepared, options, options.id.as_deref(), call, workspace)?;
             self.remember(options.id.clone(), hash, Appended::Turn(id));
             turn = Some(id);
@@ -684,6 +703,16 @@ impl Session {
             subqueries,
             micros: started.elapsed().as_secs_f64() * 1e6,
         })
+    }
+
+    /// Items whose turns leave the log as another comes in have their text themselves.
+    fn keep_texts(&self, items: &mut [Item], options: &Options) {
+        for turn in self.log.turns().iter().take(self.leaving(options)) {
+            let whole = |item: &&mut Item| item.kind == ItemKind::Turn && item.id == turn.id && !item.truncated;
+            if let Some(item) = items.iter_mut().find(whole) {
+                turn.text.clone_into(&mut item.text);
+            }
+        }
     }
 
     /// What [`Session::glance`] found, if it was asked the same of the session as it is: the buffers are as it left them.
@@ -724,12 +753,13 @@ impl Session {
     fn rewind(&mut self, id: u32) {
         self.revision = Revision::default();
         let later: Vec<u32> = self.log.turns().iter().map(|turn| turn.id).filter(|turn| *turn >= id).collect();
-        for turn in later.into_iter().rev().filter_map(|turn| self.log.remove(turn)) {
-            self.threads.remove(turn.id);
-            self.coverage.remove(turn.id, said(&turn));
+        for turn in later.into_iter().rev() {
+            self.threads.remove(turn);
+            self.coverage.remove(turn, self.log.get(turn).map_or("", |turn| turn.answer()));
+            self.log.remove(turn);
         }
         self.log.rewind(id);
-        if let Some((turn, thread, state)) = self.before.take()
+        if let Some((turn, thread, state)) = self.before.take().map(|before| *before)
             && turn == id
             && let Some(thread) = self.threads.get_mut(thread)
         {
@@ -751,7 +781,9 @@ impl Session {
     fn speaker(&self, name: Option<&str>) -> u16 {
         match name {
             None | Some("") => 0,
-            Some(name) => self.speakers.iter().position(|known| known == name).unwrap_or(self.speakers.len()) as u16,
+            Some(name) => {
+                1 + self.speakers.iter().position(|known| known == name).unwrap_or(self.speakers.len()) as u16
+            }
         }
     }
 
@@ -928,7 +960,7 @@ impl Session {
         let unlike = |thread: u32| (0.0, threads[thread as usize].last_active, thread);
         let mut best = self.threads.of(speaker).map(unlike).max_by_key(|(_, active, _)| *active)?;
         each(&mut |at, similarity| {
-            let thread = self.log.turns()[at].thread;
+            let thread = self.log.traits()[at].thread;
             let of = threads.get(thread as usize).filter(|of| of.speaker == speaker);
             if let Some(of) = of.filter(|of| (similarity, of.last_active) > (best.0, best.1)) {
                 best = (similarity, of.last_active, thread);
@@ -1011,7 +1043,7 @@ impl Session {
         workspace.ensure_read(content, pack);
         let Workspace { text, similarities, calibrated, .. } = workspace;
         let terms = content_terms(text, classify::READ_TERMS);
-        similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, &turn.terms)));
+        similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, turn.terms)));
         calibrated.extend(similarities.iter().map(|s| lexical_scale(*s)));
         SimilaritySource::Lexical
     }
@@ -1033,12 +1065,11 @@ impl Session {
         let tokens = call.counter.count(content)?;
         workspace.ensure_read(content, &prepared.pack);
         let of = &prepared.classification;
-        if let Some(speaker) = options.name.as_deref().filter(|_| usize::from(prepared.speaker) == self.speakers.len())
-        {
+        if let Some(speaker) = options.name.as_deref().filter(|_| usize::from(prepared.speaker) > self.speakers.len()) {
             self.speakers.push(speaker.to_owned());
         }
         let references = turn_targets(&of.references).collect();
-        let turn = Turn {
+        let turn = NewTurn {
             speaker: prepared.speaker,
             tokens,
             at: call.now,
@@ -1056,7 +1087,7 @@ impl Session {
         if call.options.extract
             && let Some(thread) = self.threads.get_mut(of.thread.thread)
         {
-            self.before = Some((id, of.thread.thread, thread.state.clone()));
+            self.before = Some(Box::new((id, of.thread.thread, thread.state.clone())));
             thread_state::extract(&mut thread.state, Role::User, content, &workspace.text);
         }
         for reference in &of.references {
@@ -1277,7 +1308,7 @@ impl Session {
             residual: &[],
             literal: settings.profile == Profile::Spec,
             calibrate: &|cosine| calibration.apply(cosine),
-            ngrams: self.coverage.ngrams(),
+            ngrams: self.coverage.ngrams(&self.log),
             limit: MOST,
         };
         let scored = base.select(&query, &policy, call.now)?;
@@ -1325,7 +1356,7 @@ impl Session {
         add(text, &mut terms, usize::MAX);
         let mut antecedent = Text::default();
         for turn in turns.iter().filter_map(|id| self.log.get(*id)) {
-            antecedent.read(&turn.text, pack);
+            antecedent.read(turn.text, pack);
             add(&antecedent, &mut terms, LENT);
         }
         terms
@@ -1420,11 +1451,11 @@ impl Session {
     ) -> Result<Option<Item>> {
         let mut name = String::new();
         let mut assistant = false;
-        let text: Arc<str> = match candidate.kind {
+        let text: Cow<'_, str> = match candidate.kind {
             ItemKind::Turn => {
                 let Some(turn) = self.log.get(candidate.id) else { return Ok(None) };
                 assistant = turn.role == Role::Assistant;
-                Arc::clone(&turn.text)
+                turn.text.into()
             }
             ItemKind::Fact => {
                 let Some(fact) = base.and_then(|base| base.get(candidate.id as usize)) else { return Ok(None) };
@@ -1442,13 +1473,14 @@ impl Session {
         let (text, tokens) = if packed.cut {
             let text = render::cut(&text, packed.tokens.saturating_sub(overhead), call.counter)?;
             let tokens = call.counter.count(&text)?.saturating_add(overhead);
-            (text.into(), tokens)
+            (Cow::Owned(text), tokens)
         } else {
             (text, candidate.tokens)
         };
         if text.is_empty() {
             return Ok(None);
         }
+        let whole = candidate.kind == ItemKind::Turn && !packed.cut;
         Ok(Some(Item {
             tier: candidate.tier,
             kind: candidate.kind,
@@ -1460,7 +1492,7 @@ impl Session {
             reason: candidate.reason,
             pinned: candidate.pinned,
             truncated: packed.cut,
-            text,
+            text: if whole { String::new() } else { text.into_owned() },
         }))
     }
 
@@ -1497,7 +1529,7 @@ impl Session {
             None => self
                 .threads
                 .active(0)
-                .or_else(|| (0..self.speakers.len() as u16).find_map(|s| self.threads.active(s)))
+                .or_else(|| (1..=self.speakers.len() as u16).find_map(|s| self.threads.active(s)))
                 .ok_or_else(missing),
         }
     }
@@ -1532,7 +1564,7 @@ impl Session {
     /// Erases a turn with its vector, its coverage, its tool results and its links (G-72); false when there is no such
     /// turn.
     pub fn delete_turn(&mut self, id: u32) -> bool {
-        let Some(turn) = self.log.remove(id) else { return false };
+        let Some(turn) = self.log.get(id) else { return false };
         self.revision = Revision::default();
         // A thread is named after its first turn: the name goes with it.
         if self.threads.get(turn.thread).is_some_and(|thread| thread.turns.first() == Some(&id)) {
@@ -1540,10 +1572,12 @@ impl Session {
             self.threads.rename(turn.thread, name);
         }
         self.threads.remove(id);
-        self.threads.forget_lines(turn.thread, &turn.text);
-        self.coverage.remove(id, said(&turn));
+        self.threads.forget_lines(turn.thread, turn.text);
+        self.coverage.remove(id, turn.answer());
+        self.log.remove(id);
         self.scratch.remove_turn(id);
         self.known.retain(|_, (_, appended)| *appended != Appended::Turn(id));
+        self.id_bytes = self.known.keys().map(|id| id.len()).sum();
         self.before = None;
         true
     }
@@ -1639,16 +1673,6 @@ struct Prepared {
     speaker: u16,
 }
 
-/// Bytes of a turn with its text, terms and lists.
-fn turn_weight(turn: &Turn) -> usize {
-    size_of::<(Turn, Mark, Trait)>() + turn.text.len() + turn.terms.len() * 12 + turn.lists.len() * 64
-}
-
-/// What an answer said; nothing for a user's turn, which covers nothing.
-fn said(turn: &Turn) -> &str {
-    if turn.role == Role::Assistant { &turn.text } else { "" }
-}
-
 /// G-20.
 fn refuse_blank(content: &str) -> Result<()> {
     if is_blank(content) {
@@ -1662,25 +1686,30 @@ fn is_blank(content: &str) -> bool {
     content.chars().all(|c| c.is_whitespace() || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}'))
 }
 
-fn read_turn(role: Role, content: &str, text: &Text, named: Option<Vec<String>>, host_id: Option<String>) -> Turn {
-    Turn {
-        id: 0,
+fn read_turn<'a>(
+    role: Role,
+    content: &'a str,
+    text: &Text,
+    named: Option<Vec<String>>,
+    host_id: Option<String>,
+) -> NewTurn<'a> {
+    NewTurn {
         role,
         speaker: 0,
-        text: content.into(),
+        text: content,
         tokens: 0,
         at: 0,
         thread: 0,
-        references: Few::default(),
-        entities: named.unwrap_or_else(|| entities(content, text)).into(),
-        scratch: Few::default(),
-        terms: content_terms(text, INDEXED_TERMS).into(),
-        lists: enumerations(content, text).into(),
-        host_id: host_id.map(Into::into),
+        references: Vec::new(),
+        entities: named.unwrap_or_else(|| entities(content, text)),
+        scratch: Vec::new(),
+        terms: content_terms(text, INDEXED_TERMS),
+        lists: enumerations(content, text),
+        host_id,
         question: text.is_question(),
         request: text.requests(0) || text.is_question(),
         refusal: role == Role::Assistant && text.phrase(PhraseKind::Refusal).is_some_and(|p| p.words.start < 12),
-        embedded: false,
+        answers: false,
     }
 }
 

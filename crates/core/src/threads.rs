@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ThreadNames, Thresholds};
+use crate::growth;
 use crate::headers::LONGEST;
 use crate::model::{self, Linear};
 use crate::references::{Reason, Reference, Target};
@@ -50,6 +51,14 @@ pub struct ThreadState {
     pub open_questions: Vec<String>,
     /// Constraints the user stated.
     pub user_constraints: Vec<String>,
+}
+
+impl ThreadState {
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let of = |lines: &Vec<String>| growth::bytes(lines) + lines.iter().map(String::capacity).sum::<usize>();
+        of(&self.established) + of(&self.open_questions) + of(&self.user_constraints)
+    }
 }
 
 /// A topic thread.
@@ -122,16 +131,14 @@ impl Threads {
     /// Files turn `id` in `thread` and makes it active; the next thread is opened under a free name made of `wanted`.
     pub fn file(&mut self, id: u32, thread: u32, speaker: u16, wanted: &str) {
         if thread as usize == self.threads.len() {
-            self.threads.push(Thread {
-                slug: self.free_slug(wanted),
-                speaker,
-                turns: Vec::new(),
-                last_active: id,
-                state: ThreadState::default(),
-            });
+            let slug = self.free_slug(wanted);
+            growth::push(
+                &mut self.threads,
+                Thread { slug, speaker, turns: Vec::new(), last_active: id, state: ThreadState::default() },
+            );
         }
         let filed = &mut self.threads[thread as usize];
-        filed.turns.push(id);
+        growth::push(&mut filed.turns, id);
         filed.last_active = id;
         let speaker = usize::from(speaker);
         if self.active.len() <= speaker {
@@ -170,7 +177,7 @@ impl Threads {
             self.threads.pop();
         }
         self.active.fill(None);
-        for turn in log.turns() {
+        for turn in log.turns().iter() {
             if let Some(active) = self.active.get_mut(usize::from(turn.speaker)) {
                 *active = Some(turn.thread);
             }
@@ -191,7 +198,8 @@ impl Threads {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.threads.iter().map(|t| size_of::<Thread>() + t.slug.len() + t.turns.capacity() * 4).sum()
+        let of = |thread: &Thread| thread.slug.capacity() + growth::bytes(&thread.turns) + thread.state.bytes();
+        growth::bytes(&self.threads) + growth::bytes(&self.active) + self.threads.iter().map(of).sum::<usize>()
     }
 }
 

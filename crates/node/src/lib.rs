@@ -413,8 +413,14 @@ pub fn update_thread(session: u32, update: Utf16String) -> Result<()> {
 
 /// Erases a turn; false when there is none.
 #[napi(catch_unwind)]
-pub fn delete_turn(session: u32, id: u32) -> Result<bool> {
-    js(|| with_session(session, |cx| Ok(cx.session.delete_turn(id))))
+pub fn delete_turn(env: &napi::Env, session: u32, id: u32) -> Result<bool> {
+    js(|| {
+        with_session(session, |cx| {
+            let held = cx.session.delete_turn(id);
+            cx.report(*env);
+            Ok(held)
+        })
+    })
 }
 
 /// The turns, JSON.
@@ -431,14 +437,14 @@ pub fn turns(session: u32) -> Result<String> {
                     json!({
                         "turnId": turn.id,
                         "role": if turn.role == trihorizon_core::turn_log::Role::User { "user" } else { "assistant" },
-                        "content": *turn.text,
+                        "content": turn.text,
                         "tokens": turn.tokens,
                         "timestamp": turn.at,
                         "thread": cx.session.slug(turn.thread),
-                        "references": turn.references,
-                        "entities": turn.entities,
-                        "toolCalls": turn.scratch.iter().filter_map(|ordinal| cx.session.scratch().get(*ordinal)).map(|entry| entry.id.clone()).collect::<Vec<_>>(),
-                        "id": turn.host_id,
+                        "references": turn.references().collect::<Vec<_>>(),
+                        "entities": turn.entities().collect::<Vec<_>>(),
+                        "toolCalls": turn.scratch().filter_map(|ordinal| cx.session.scratch().get(ordinal)).map(|entry| entry.id.clone()).collect::<Vec<_>>(),
+                        "id": turn.host_id(),
                     })
                 })
                 .collect();

@@ -239,7 +239,7 @@ impl Known {
             .map(|at| words[at])
             .filter(|w| w.is_content() || w.class.has(Class::GENERIC.or(Class::ITEM)));
         let mention = head.and_then(|w| scene.context.last_mention(w.term));
-        let terms = mention.map(|m| &scene.context.log.turns()[m.position].terms);
+        let terms = mention.map(|m| scene.context.log.turns().at(m.position).terms);
         let (mut all, mut known, mut together) = (0u32, 0u32, 0u32);
         for at in candidate.words.clone().filter(|at| Some(*at) != candidate.head) {
             let word = words[at];

@@ -38,12 +38,12 @@ impl Context<'_> {
     pub fn last_mention(&self, term: u32) -> Option<Mention> {
         let turns = self.log.turns();
         let at = self.log.last_holder(term, REACH * 2)?;
-        Some(Mention { position: at, distance: turns.len() - at, role: turns[at].role })
+        Some(Mention { position: at, distance: turns.len() - at, role: turns.at(at).role })
     }
 
     /// True when a list within reach has the members selected.
     pub(super) fn some_list_has(&self, selector: &Selector) -> bool {
-        let lists = self.log.turns().iter().rev().take(REACH).flat_map(|turn| &turn.lists);
+        let lists = self.log.recent(REACH).iter().filter(|turn| turn.list).flat_map(|turn| turn.lists());
         lists
             .filter(|list| list.kind != EnumerationKind::Inline)
             .any(|list| selector.fits(list.items.len() as u32, u32::from(list.first)))
@@ -180,7 +180,7 @@ pub fn inspect(context: &Context<'_>) -> Vec<CandidateInspection> {
                 meaning
             },
             targets: (scene.first()..turns.len())
-                .map(|turn| (turns[turn].id, Sought::new(candidate, &scene).features(turn, &scene).to_vec()))
+                .map(|turn| (turns.at(turn).id, Sought::new(candidate, &scene).features(turn, &scene).to_vec()))
                 .collect(),
         })
         .collect()
@@ -287,7 +287,8 @@ fn ordinal(candidate: &Candidate, scene: &Scene<'_>) -> Option<Found> {
         return Some(Found { rows, ..Found::at(ReferenceType::Ordinal, Target::Scratch(ordinal), Reason::ToolRow) });
     }
     let (turn, list, positions) = list?;
-    let items = positions.iter().map(|number| Item { number: *number, text: item_text(turn, list, *number) }).collect();
+    let items =
+        positions.iter().map(|number| Item { number: *number, text: item_text(&turn, list, *number) }).collect();
     let reason = if matches!(selector, Selector::Label(_)) { Reason::ListLabel } else { Reason::ListItem };
     Some(Found { items, ..Found::at(ReferenceType::Ordinal, Target::Turn(turn.id), reason) })
 }
@@ -300,7 +301,7 @@ fn without_list(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let words = scene.context.text.words();
     let named = candidate.words.clone().find(|at| words[*at].class.has(Class::LATTER));
     if let Some(mention) = named.and_then(|at| scene.context.last_mention(words[at].term)) {
-        let turn = scene.context.log.turns()[mention.position].id;
+        let turn = scene.context.log.turns().at(mention.position).id;
         return Found::at(ReferenceType::Ordinal, Target::Turn(turn), Reason::RecentMention);
     }
     let spoken_of =
@@ -338,8 +339,8 @@ fn all_of(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
     if context.text.words()[candidate.words.clone()].iter().any(|word| word.class.has(Class::OTHER)) {
         return None;
     }
-    let listed = |turn: &&Turn| {
-        turn.lists.iter().any(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)
+    let listed = |turn: &Turn<'_>| {
+        turn.lists().any(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)
     };
     let turn = context.log.turns().iter().rev().take(REACH).find(listed);
     let entry = context.scratch.iter().rev().find(|entry| entry.rows == n);
@@ -353,12 +354,12 @@ fn all_of(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
         return Some(Found { rows, ..Found::at(ReferenceType::Tool, Target::Scratch(entry.ordinal), Reason::ToolRow) });
     }
     let turn = turn?;
-    let list = turn.lists.iter().find(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)?;
-    let items = (1..=n).map(|number| Item { number, text: item_text(turn, list, number) }).collect();
+    let list = turn.lists().find(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)?;
+    let items = (1..=n).map(|number| Item { number, text: item_text(&turn, list, number) }).collect();
     Some(Found { items, ..Found::at(ReferenceType::Entity, Target::Turn(turn.id), Reason::ListItem) })
 }
 
-fn item_text(turn: &Turn, list: &Enumeration, number: u32) -> String {
+fn item_text(turn: &Turn<'_>, list: &Enumeration, number: u32) -> String {
     let (from, to) = list.items[number as usize - 1];
     turn.text.get(from as usize..to as usize).unwrap_or_default().to_owned()
 }
@@ -369,7 +370,7 @@ fn newest_list<'a>(
     candidate: &Candidate,
     selector: &Selector,
     scene: &Scene<'a>,
-) -> Option<(&'a Turn, &'a Enumeration, Vec<u32>)> {
+) -> Option<(Turn<'a>, &'a Enumeration, Vec<u32>)> {
     let context = scene.context;
     let head = candidate.head.map(|at| context.text.words()[at]).filter(|w| !w.class.has(Class::ONE));
     let near = Topic::after(candidate, scene);
@@ -377,18 +378,19 @@ fn newest_list<'a>(
     let written = matches!(selector, Selector::Label(_))
         || candidate.head.is_none() && context.text.words()[candidate.words.start].tag == Tag::Number;
     let turns = context.log.turns();
-    let mut best: Option<(f32, &Turn, &Enumeration, Vec<u32>)> = None;
+    let mut best: Option<(f32, Turn<'_>, &Enumeration, Vec<u32>)> = None;
     for (position, turn) in turns.iter().enumerate().rev().take(REACH * 2) {
-        let question = position.checked_sub(1).map(|before| &turns[before]).filter(|before| before.role == Role::User);
+        let question =
+            position.checked_sub(1).map(|before| turns.at(before)).filter(|before| before.role == Role::User);
         let distance = turns.len() - 1 - position;
-        for list in &turn.lists {
+        for list in turn.lists() {
             let Some(positions) = positions(selector, list) else { continue };
             let named = head.is_some_and(|w| turn.terms.contains(&w.term));
             let prose = f32::from(u8::from(written && list.kind == EnumerationKind::Inline));
             let score = list_weight(list) - 0.5 * prose + f32::from(u8::from(turn.role == Role::Assistant)) * 0.3
                 - (distance as f32 * 0.12).min(0.9)
-                + near.share(turn, question) * 1.5
-                + whole.share(turn, question) * 0.6
+                + near.share(&turn, question.as_ref()) * 1.5
+                + whole.share(&turn, question.as_ref()) * 0.6
                 + 0.5 * context.similarity(position)
                 + f32::from(u8::from(named)) * 0.25;
             if best.as_ref().is_none_or(|(top, ..)| score > *top) {
@@ -436,7 +438,7 @@ impl Topic {
     }
 
     /// Share of the topic that a turn or the question it answers holds.
-    fn share(&self, turn: &Turn, question: Option<&Turn>) -> f32 {
+    fn share(&self, turn: &Turn<'_>, question: Option<&Turn<'_>>) -> f32 {
         let holds =
             |term: &u32| turn.terms.contains(term) || question.is_some_and(|question| question.terms.contains(term));
         if self.total > 0.0 {
@@ -505,7 +507,7 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let asked = first.class.has(Class::DEFINITE) || context.text.grammar().no_article;
     let role = if own || question && asked { Role::User } else { Role::Assistant };
     let log = context.log;
-    let spoken: Vec<&Turn> = log.turns().iter().filter(|turn| turn.role == role).collect();
+    let spoken: Vec<Turn<'_>> = log.turns().iter().filter(|turn| turn.role == role).collect();
     let counted = match &candidate.selector {
         Some(Selector::At(positions)) => positions.first().and_then(|n| spoken.get(*n as usize - 1).copied()),
         Some(Selector::FromEnd(k)) => spoken.len().checked_sub(*k as usize).map(|at| spoken[at]),
@@ -558,8 +560,8 @@ fn best_about(topic: &Topic, role: Role, context: &Context<'_>) -> Option<u32> {
     let turns = context.log.turns();
     let mut best: Option<(f32, u32)> = None;
     for (position, turn) in turns.iter().enumerate().filter(|(_, turn)| turn.role == role) {
-        let question = position.checked_sub(1).map(|before| &turns[before]).filter(|before| before.role != role);
-        let share = 0.7 * topic.share(turn, None) + 0.3 * topic.share(turn, question);
+        let question = position.checked_sub(1).map(|before| turns.at(before)).filter(|before| before.role != role);
+        let share = 0.7 * topic.share(&turn, None) + 0.3 * topic.share(&turn, question.as_ref());
         let score = share + 0.3 * context.similarity(position);
         if share >= 0.3 && best.is_none_or(|(top, _)| score >= top) {
             best = Some((score, turn.id));
@@ -780,9 +782,10 @@ impl<'c> Sought<'c> {
         let words = scene.context.text.words();
         let head = candidate.head.map(|at| words[at]).filter(Word::is_content);
         let known = candidate.head.is_some_and(|at| scene.knows(at));
-        let reach = scene.context.log.turns()[scene.first()..].iter().enumerate();
+        let reach = scene.context.log.turns().since(scene.first());
         let heads = head.filter(|_| known).map_or(0, |head| {
-            reach.filter(|(_, turn)| turn.terms.contains(&head.term)).fold(0u32, |bits, (at, _)| bits | 1 << at)
+            let holders = reach.iter().enumerate().filter(|(_, turn)| turn.terms.contains(&head.term));
+            holders.fold(0u32, |bits, (at, _)| bits | 1 << at)
         });
         let first = words[candidate.words.start];
         Self {
@@ -806,7 +809,7 @@ impl<'c> Sought<'c> {
         let Self { candidate, pronoun, definite, described, .. } = *self;
         let words = context.text.words();
         let turns = context.log.turns();
-        let turn = &turns[position];
+        let turn = turns.at(position);
         let distance = turns.len() - position;
         let bit = 1u32 << (position - scene.first());
         let head_here = self.heads & bit != 0;
@@ -824,7 +827,7 @@ impl<'c> Sought<'c> {
         } else {
             overlap
         };
-        let referred = context.log.last(Role::User).is_some_and(|last| last.references.contains(&turn.id));
+        let referred = context.log.last(Role::User).is_some_and(|last| last.references().any(|id| id == turn.id));
         let most_similar = similarity > 0.0 && similarity >= scene.most_similar;
         let alone = flag(!scene.answered);
         [
@@ -840,13 +843,13 @@ impl<'c> Sought<'c> {
             overlap,
             similarity,
             flag(turn.question),
-            flag(!turn.lists.is_empty()),
+            flag(turn.list),
             pronoun * last_answer,
             pronoun * last_user,
             pronoun * overlap,
             definite * flag(head_here),
             flag(turn.terms.len() < 8),
-            flag(!turn.entities.is_empty()),
+            flag(turn.named),
             turn.terms.len().min(40) as f32 / 40.0,
             last_answer * turn.terms.len().min(40) as f32 / 40.0,
             similarity - context.similarity_last(),
@@ -902,14 +905,14 @@ fn entity(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     if best == usize::MAX {
         return Found::nothing(ReferenceType::Entity, Reason::NoAntecedent);
     }
-    let named = candidate.head.is_some_and(|at| turns[best].terms.contains(&context.text.words()[at].term));
+    let named = candidate.head.is_some_and(|at| turns.at(best).terms.contains(&context.text.words()[at].term));
     let alternatives =
-        top[1..].iter().filter(|(_, at)| *at != usize::MAX).map(|(_, at)| Target::Turn(turns[*at].id)).collect();
+        top[1..].iter().filter(|(_, at)| *at != usize::MAX).map(|(_, at)| Target::Turn(turns.at(*at).id)).collect();
     Found {
         alternatives,
         ..Found::at(
             ReferenceType::Entity,
-            Target::Turn(turns[best].id),
+            Target::Turn(turns.at(best).id),
             if named { Reason::RecentMention } else { Reason::BestMention },
         )
     }

@@ -101,7 +101,7 @@ impl<'a> Scene<'a> {
                 text.words().iter().zip(&idf).zip(&self.known).filter(|((_, idf), known)| **idf > 0.0 && **known);
             let known: Vec<(u32, f32)> = known.map(|((word, idf), _)| (word.term, *idf)).collect();
             let held = |terms: &[u32]| known.iter().filter(|(term, _)| terms.contains(term)).map(|(_, idf)| idf).sum();
-            let shared = log.turns()[self.first()..].iter().map(|turn| held(&turn.terms)).collect();
+            let shared = log.turns().since(self.first()).iter().map(|turn| held(turn.terms)).collect();
             Overlap { total: idf.iter().sum(), idf, shared }
         })
     }
@@ -115,7 +115,7 @@ impl<'a> Scene<'a> {
     pub(super) fn overlap(&self, candidate: &Candidate, position: usize) -> f32 {
         let Some(at) = position.checked_sub(self.first()) else { return 0.0 };
         let overlaps = self.overlaps();
-        let terms = &self.context.log.turns()[position].terms;
+        let terms = self.context.log.turns().at(position).terms;
         let (mut total, mut shared) = (overlaps.total, overlaps.shared[at]);
         for at in candidate.words.clone() {
             let idf = overlaps.idf[at];
