@@ -933,6 +933,10 @@ test("the JavaScript engine is told of native memory, and that it is gone", () =
   const told = native().externalMemory() - before;
   expect(told).toBeGreaterThan(0.75 * engine.info().bytes);
   expect(told).toBeLessThan(1.5 * engine.info().bytes);
+  for (let turn = 1; turn <= 300; turn += 1) session.deleteTurn(turn);
+  const less = native().externalMemory() - before;
+  expect(less).toBeLessThan(told / 2);
+  expect(less).toBeGreaterThan(0.75 * engine.info().bytes);
   void engine.deleteSession("s");
   expect(native().externalMemory() - before).toBeLessThan(told / 10);
   void engine.close();
