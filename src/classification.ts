@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
-import type { Asked, Columns, Cursor } from "./columns.js";
+import { type Asked, type Columns, type Cursor, noColumns } from "./columns.js";
 import { tables } from "./native.js";
+import { keepShape } from "./shapes.js";
 import type {
   Blend,
   Classification,
@@ -191,6 +192,8 @@ export class ClassificationView implements Classification {
     return this.#rest;
   }
 }
+
+keepShape(new ClassificationView(noColumns, { overrides: undefined, vector: undefined }));
 
 /** Column that tells where the assembled part begins: how many come before it. */
 export const assembledColumn = column.assembled;

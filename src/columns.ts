@@ -1,4 +1,5 @@
 /** Reads what a native call left: numbers in columns, texts in one string that the columns point into. */
+import { keepShape } from "./shapes.js";
 import type { ItemKind } from "./types.js";
 
 /** What a turn was classified with, beside its text. */
@@ -79,7 +80,8 @@ export class Cursor {
 
   constructor(columns: Columns, place: number) {
     this.#columns = columns;
-    this.place = place;
+    // A small integer, also when a column told it.
+    this.place = place >>> 0;
   }
 
   number(): number {
@@ -112,3 +114,7 @@ export class Cursor {
     return this.#columns.id(kind, number, this.text());
   }
 }
+
+/** Columns of no result, to keep shapes with. */
+export const noColumns = new Columns([], "", "", {} as Names);
+keepShape(noColumns.from(0));

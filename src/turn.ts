@@ -1,8 +1,9 @@
 import { inspect } from "node:util";
 import { assembledAt, ClassificationView, nextTurn } from "./classification.js";
-import type { Asked, Columns, Cursor } from "./columns.js";
+import { type Asked, type Columns, type Cursor, noColumns } from "./columns.js";
 import { tables } from "./native.js";
 import { receipt } from "./receipt.js";
+import { keepShape } from "./shapes.js";
 import type { Envelope, EnvelopeItem, ItemKind, LeftOut, Message, Mode, Reinvoke, Tier, Turn } from "./types.js";
 
 // Columns of the assembled part, from where it begins.
@@ -90,10 +91,16 @@ export class TurnView extends ClassificationView implements Turn {
 
   get messages(): Message[] {
     const { system, name } = this.#frame;
+    const { items } = this.#assembled;
     const turn: Message = { role: "user", content: this.text };
     if (name !== undefined) turn.name = name;
-    const items = this.#assembled.items.map(({ role, text }): Message => ({ role, content: text }));
-    return [...system.map((message) => ({ ...message })), ...items, turn];
+    // oxlint-disable-next-line unicorn/no-new-array -- as for the items
+    const messages = new Array<Message>(system.length + items.length + 1);
+    let at = 0;
+    for (const message of system) messages[at++] = { ...message };
+    for (const { role, text } of items) messages[at++] = { role, content: text };
+    messages[at] = turn;
+    return messages;
   }
 
   explain(): string {
@@ -176,6 +183,30 @@ class EnvelopeView implements Envelope {
     return cursor.list(() => readLeft(cursor));
   }
 }
+
+const specimen = new TurnView(
+  noColumns,
+  { overrides: undefined, vector: undefined },
+  {
+    turnId: null,
+    mode: "conversation",
+    micros: 0.5,
+    thread: "",
+    headers: {},
+    items: [],
+    left: [],
+    free: 0,
+    budget: 2,
+    tokens: 1,
+    spent: { P: 0, C: 0, E: 0 },
+    estimated: false,
+    reinvoke: [],
+    subqueries: [],
+  },
+  { system: [], name: undefined },
+);
+keepShape(specimen);
+keepShape(specimen.envelope);
 
 /** Reads the assembled part of a result, all of it at once, since the columns are those of the last call only. */
 export function readAssembled(columns: Columns): Assembled {

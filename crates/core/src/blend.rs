@@ -84,13 +84,16 @@ pub fn shares<const N: usize>(total: u32, weights: [f64; N]) -> [u32; N] {
     }
     let exact = weights.map(|w| f64::from(total) * w / sum);
     // The table's percentages are not exact in binary: 0.7 × 100 must not lose a unit to its last bit.
-    let mut parts = exact.map(|e| (e + 1e-9).floor() as u32);
-    let mut order: Vec<usize> = (0..N).filter(|i| weights[*i] > 0.0).collect();
+    let mut parts = exact.map(|e| (e + 1e-9) as u32);
+    let left = total.saturating_sub(parts.iter().sum()) as usize;
+    if left == 0 {
+        return parts;
+    }
+    let mut order: [usize; N] = std::array::from_fn(|i| i);
     order.sort_by(|a, b| {
         (exact[*b] - f64::from(parts[*b])).total_cmp(&(exact[*a] - f64::from(parts[*a]))).then(a.cmp(b))
     });
-    let left = total.saturating_sub(parts.iter().sum()) as usize;
-    for i in order.iter().cycle().take(left) {
+    for i in order.iter().filter(|i| weights[**i] > 0.0).cycle().take(left) {
         parts[*i] += 1;
     }
     parts

@@ -6,12 +6,13 @@ use std::sync::OnceLock;
 use crate::blend::Blend;
 use crate::config::{Settings, Thresholds};
 use crate::intent::{Intent, Novelty};
-use crate::model::{self, Linear, sigmoid};
+use crate::mentions::Mentions;
+use crate::model::{self, Panel, sigmoid};
 use crate::needs::{self, Needs, REACH};
 use crate::references::{self, Context, Reason, Reference, ReferenceType, Shape, Target, resolve_references};
 use crate::text::{Class, Gap, Pack, PhraseKind, Tag, Text, Word};
 use crate::threads::{self, Decision, Evidence, ThreadEvent, Threads, assign};
-use crate::turn_log::{Role, Turn, TurnLog, content_terms};
+use crate::turn_log::{Role, Seen, Turn, TurnLog};
 
 /// Where similarities came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -178,59 +179,81 @@ pub const INTENT_FEATURES: [&str; 61] = [
 /// The four intents a model tells apart; tool references are decided by what they resolved to.
 pub const MODELLED: [Intent; 4] = [Intent::Explore, Intent::DrillDown, Intent::Clarify, Intent::Continue];
 
-/// Different content words of the turn itself that are compared with the log; keeps a megabyte on one line linear.
-pub const READ_TERMS: usize = 64;
-
-/// Share of `terms` that stand in `turn`.
-fn overlap(terms: &[u32], turn: Option<Turn<'_>>) -> f32 {
-    match turn {
-        Some(turn) if !terms.is_empty() => {
-            terms.iter().filter(|term| turn.terms.contains(term)).count() as f32 / terms.len() as f32
-        }
-        _ => 0.0,
-    }
-}
-
-/// Words of a turn that later steps ask about again and again.
+/// What later steps ask about again and again.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     words: usize,
+    /// The word that the turn opens with.
+    first: Word,
+    /// Classes of any word.
+    classes: Class,
     finite: bool,
     answers_question: bool,
     /// The last answer said that it has none.
     refused: bool,
-    /// First word of the last sentence.
+    names: usize,
+    /// First word of the last sentence, and its place in the source.
     last_sentence: usize,
-    /// "isn't it", "don't you".
-    negated_question: bool,
-    /// ", right?"
-    tag_question: bool,
+    last_from: usize,
+    /// Content words of the last sentence.
+    last_content: usize,
+    /// The last sentence asks for something.
+    last_asks: bool,
+    /// Largest calibrated similarity to the active thread's turns.
+    active_similarity: f32,
+    /// Calibrated similarity to the last answer.
+    answer_similarity: f32,
+    /// Share of the content words that no turn holds.
+    unseen: f32,
 }
 
 impl Form {
-    fn of(text: &Text, log: &TurnLog) -> Self {
+    fn of(input: &Input<'_>) -> Self {
+        let Context { text, log, mentions, .. } = input.context;
         let words = text.words();
-        let finite = |w: &Word| w.tag == Tag::Verb || w.class.has(Class::BE.or(Class::AUXILIARY));
         let answer = log.turns().last().filter(|turn| turn.role == Role::Assistant);
-        let last_sentence =
-            words.last().map_or(0, |last| words.iter().position(|w| w.sentence == last.sentence).unwrap_or(0));
-        let negated = |pair: &[Word]| {
-            pair[0].class.has(Class::BE.or(Class::AUXILIARY)) && pair[1].class.has(Class::NEGATION) && pair[0].opens()
-        };
+        let last_sentence = words.last().map_or(0, |last| words.partition_point(|word| word.sentence < last.sentence));
+        let last = &words[last_sentence..];
         Self {
             words: text.length(),
-            finite: words.iter().any(finite),
+            first: words.get(text.opener(0)).copied().unwrap_or_default(),
+            classes: words.iter().fold(Class::NONE, |all, word| all.or(word.class)),
+            finite: words.iter().any(is_finite),
             answers_question: answer.is_some_and(|turn| turn.question),
             refused: answer.is_some_and(|turn| turn.refusal),
+            names: words.iter().filter(|word| is_name(word)).count(),
             last_sentence,
-            negated_question: text.is_question() && words.windows(2).any(negated),
-            tag_question: text.is_question()
-                && words.len() > 3
-                && words
-                    .last()
-                    .is_some_and(|w| w.class.has(Class::EVALUATIVE.or(Class::INTERJECTION)) && w.gap.has(Gap::PAUSE)),
+            last_from: last.first().map_or(0, |word| word.start as usize),
+            last_content: last.iter().filter(|word| word.is_content()).count(),
+            last_asks: text.is_question() || text.requests(last_sentence) || text.asks(last_sentence),
+            active_similarity: active_similarity(input),
+            answer_similarity: similarity_to(input, Role::Assistant),
+            unseen: mentions.unseen(),
         }
     }
+}
+
+fn is_finite(word: &Word) -> bool {
+    word.tag == Tag::Verb || word.class.has(Class::BE.or(Class::AUXILIARY))
+}
+
+fn is_name(word: &Word) -> bool {
+    word.capital && !word.opens() && word.is_content()
+}
+
+/// "isn't it", "don't you".
+fn is_negated_question(text: &Text) -> bool {
+    let negated = |pair: &[Word]| {
+        pair[0].class.has(Class::BE.or(Class::AUXILIARY)) && pair[1].class.has(Class::NEGATION) && pair[0].opens()
+    };
+    text.is_question() && text.words().windows(2).any(negated)
+}
+
+/// ", right?"
+fn is_tag_question(text: &Text) -> bool {
+    const TAG: Class = Class::EVALUATIVE.or(Class::INTERJECTION);
+    let closes = |word: &Word| word.class.has(TAG) && word.gap.has(Gap::PAUSE);
+    text.is_question() && text.words().len() > 3 && text.words().last().is_some_and(closes)
 }
 
 /// Largest confidence among resolved references whose span satisfies `which`.
@@ -285,29 +308,16 @@ pub const DEPENDENCE_FEATURES: [&str; 42] = [
 ];
 
 /// The numbers behind ellipsis and context dependence.
-pub fn dependence_features(
-    input: &Input<'_>,
-    references: &[Reference],
-    terms: &[u32],
-) -> [f32; DEPENDENCE_FEATURES.len()] {
+fn dependence_features(input: &Input<'_>, form: &Form, references: &[Reference]) -> [f32; DEPENDENCE_FEATURES.len()] {
     let flag = |holds: bool| f32::from(u8::from(holds));
-    let (text, log) = (input.context.text, input.context.log);
-    let words = text.words();
-    let form = Form::of(text, log);
-    let first = words.get(text.opener(0)).copied().unwrap_or_default();
+    let Context { text, log, mentions, .. } = input.context;
+    let terms = mentions.terms();
+    let first = form.first.class;
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
     let leading = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 2));
-    let classes = words.iter().fold(Class::NONE, |all, word| all.or(word.class));
-    let any = |class: Class| flag(classes.has(class));
-    let best = strongest(references, |_| true);
-    let unseen = if terms.is_empty() {
-        0.0
-    } else {
-        terms.iter().filter(|t| log.frequency(**t) == 0).count() as f32 / terms.len() as f32
-    };
-    let last = &words[form.last_sentence..];
-    let from = last.first().map_or(0, |w| w.start as usize);
-    let content = last.iter().filter(|w| w.is_content()).count();
+    let any = |class: Class| flag(form.classes.has(class));
+    let last = &text.words()[form.last_sentence..];
+    let new = |(at, word): &(usize, &Word)| word.is_content() && mentions.frequency(*at, text, log) == 0;
     [
         (form.words as f32).ln_1p() / 4.0,
         flag(form.words <= 4),
@@ -319,19 +329,19 @@ pub fn dependence_features(
         leading(PhraseKind::Continue),
         phrase(PhraseKind::Clarify),
         phrase(PhraseKind::Action),
-        flag(first.class.has(Class::CONJUNCTION)),
-        flag(first.class.has(Class::INTERJECTION)),
+        flag(first.has(Class::CONJUNCTION)),
+        flag(first.has(Class::INTERJECTION)),
         flag(text.asks(0)),
-        flag(first.class.has(Class::PREPOSITION)),
+        flag(first.has(Class::PREPOSITION)),
         flag(text.requests(0)),
-        best,
+        strongest(references, |_| true),
         references.len().min(3) as f32 / 3.0,
         flag(terms.is_empty()),
         terms.len().min(8) as f32 / 8.0,
-        unseen,
-        words.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count().min(3) as f32 / 3.0,
-        active_similarity(input),
-        similarity_to(input, Role::Assistant),
+        form.unseen,
+        form.names.min(3) as f32 / 3.0,
+        form.active_similarity,
+        form.answer_similarity,
         any(Class::ADDITIVE),
         any(Class::OTHER),
         any(Class::COMPARE),
@@ -339,22 +349,18 @@ pub fn dependence_features(
         flag(log.is_empty()),
         flag(text.asks(0) && terms.len() <= 1),
         f32::from(text.sentences().min(4)) / 4.0,
-        strongest(references, |r| r.span.start >= from),
-        strongest(references, |r| r.span.start < from),
+        strongest(references, |r| r.span.start >= form.last_from),
+        strongest(references, |r| r.span.start < form.last_from),
         phrase(PhraseKind::Repair),
         phrase(PhraseKind::Rephrase),
         flag(form.refused),
-        flag(first.class.has(Class::GREETING)),
-        content.min(8) as f32 / 8.0,
-        flag(text.is_question() || text.requests(form.last_sentence) || text.asks(form.last_sentence)),
-        last.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count().min(3) as f32 / 3.0,
-        if content == 0 {
-            0.0
-        } else {
-            last.iter().filter(|w| w.is_content() && log.frequency(w.term) == 0).count() as f32 / content as f32
-        },
-        flag(last.iter().any(|w| w.tag == Tag::Verb || w.class.has(Class::BE.or(Class::AUXILIARY)))),
-        flag(words.iter().any(|w| w.class.has(Class::INTERJECTION)) && !text.is_question()),
+        flag(first.has(Class::GREETING)),
+        form.last_content.min(8) as f32 / 8.0,
+        flag(form.last_asks),
+        last.iter().filter(|word| is_name(word)).count().min(3) as f32 / 3.0,
+        (form.last_sentence..).zip(last).filter(new).count() as f32 / form.last_content.max(1) as f32,
+        flag(last.iter().any(is_finite)),
+        flag(form.classes.has(Class::INTERJECTION) && !text.is_question()),
     ]
 }
 
@@ -371,38 +377,28 @@ fn active_similarity(input: &Input<'_>) -> f32 {
 }
 
 fn similarity_to(input: &Input<'_>, role: Role) -> f32 {
-    let turns = input.context.log.traits();
-    turns.iter().rposition(|turn| turn.role() == role).and_then(|at| input.calibrated.get(at).copied()).unwrap_or(0.0)
+    input.context.log.last_position(role).and_then(|at| input.calibrated.get(at).copied()).unwrap_or(0.0)
 }
 
 /// The numbers behind the intent.
-pub fn intent_features(
+fn intent_features(
     input: &Input<'_>,
+    form: &Form,
     references: &[Reference],
-    terms: &[u32],
     ellipsis: f32,
     thread: Decision,
 ) -> [f32; INTENT_FEATURES.len()] {
     let flag = |holds: bool| f32::from(u8::from(holds));
-    let (text, log) = (input.context.text, input.context.log);
+    let Context { text, log, mentions, .. } = input.context;
     let words = text.words();
-    let form = Form::of(text, log);
-    let first = words.get(text.opener(0)).copied().unwrap_or_default();
+    let terms = mentions.terms();
+    let first = form.first.class;
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some());
     let resolved = |kind: ReferenceType| strongest(references, |r| r.kind == kind);
-    let best = strongest(references, |_| true);
-    let last_user = log.last(Role::User);
-    let last_answer = log.last(Role::Assistant);
-    let overlap_user = overlap(terms, last_user);
-    let unseen = if terms.is_empty() {
-        0.0
-    } else {
-        terms.iter().filter(|t| log.frequency(**t) == 0).count() as f32 / terms.len() as f32
-    };
+    let overlap = |role: Role| log.last_position(role).map_or(0.0, |at| mentions.overlap(at, log));
+    let overlap_user = overlap(Role::User);
     let short = form.words <= 6;
-    let last = &words[form.last_sentence..];
-    let from = last.first().map_or(0, |w| w.start as usize);
-    let in_last = strongest(references, |r| r.span.start >= from);
+    let in_last = strongest(references, |r| r.span.start >= form.last_from);
     let speech = |end: usize| words.iter().any(|w| w.end as usize == end && w.class.has(Class::SPEECH));
     let pronoun_only =
         !references.is_empty() && references.iter().all(|r| input.context.source[r.span.clone()].chars().count() <= 5);
@@ -411,7 +407,7 @@ pub fn intent_features(
         resolved(ReferenceType::Turn),
         resolved(ReferenceType::Ordinal),
         resolved(ReferenceType::Action),
-        best,
+        strongest(references, |_| true),
         flag(references.iter().any(|r| r.target.is_none())),
         flag(pronoun_only),
         phrase(PhraseKind::Clarify),
@@ -428,20 +424,20 @@ pub fn intent_features(
         (form.words as f32).ln_1p() / 4.0,
         flag(form.words <= 4),
         flag(form.words > 25),
-        flag(first.class.has(Class::INTERJECTION)),
+        flag(first.has(Class::INTERJECTION)),
         flag(text.requests(0)),
         flag(text.asks(0)),
-        flag(first.class.has(Class::CONJUNCTION)),
+        flag(first.has(Class::CONJUNCTION)),
         flag(words.iter().take(3).any(|w| w.class.has(Class::NEGATION)) || !words.is_empty() && text.role(0) == "no"),
-        flag(first.class.has(Class::FIRST)),
+        flag(first.has(Class::FIRST)),
         flag(form.finite),
         f32::from(text.sentences().min(4)) / 4.0,
-        active_similarity(input),
-        similarity_to(input, Role::Assistant),
+        form.active_similarity,
+        form.answer_similarity,
         similarity_to(input, Role::User),
         overlap_user,
-        overlap(terms, last_answer),
-        unseen,
+        overlap(Role::Assistant),
+        form.unseen,
         flag(form.answers_question),
         ellipsis,
         flag(thread.event == ThreadEvent::New),
@@ -449,69 +445,117 @@ pub fn intent_features(
         flag(matches!(thread.event, ThreadEvent::Stay | ThreadEvent::Join)),
         flag(log.is_empty()),
         (log.len() as f32).ln_1p() / 5.0,
-        words.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count().min(3) as f32 / 3.0,
+        form.names.min(3) as f32 / 3.0,
         resolved(ReferenceType::Tool),
         flag(overlap_user > 0.6 && terms.len() >= 2),
-        flag(words.iter().any(|w| w.class.has(Class::ADDITIVE))),
+        flag(form.classes.has(Class::ADDITIVE)),
         flag(terms.is_empty()),
         in_last,
-        strongest(references, |r| r.span.start < from),
+        strongest(references, |r| r.span.start < form.last_from),
         strongest(references, |r| speech(r.span.end)),
         phrase(PhraseKind::Repair),
         phrase(PhraseKind::Rephrase),
         flag(form.refused),
-        flag(form.negated_question),
-        flag(form.tag_question),
-        flag(first.class.has(Class::ADDITIVE)),
-        flag(first.class.has(Class::GREETING)),
-        last.iter().filter(|w| w.is_content()).count().min(8) as f32 / 8.0,
-        flag(text.is_question() || text.requests(form.last_sentence) || text.asks(form.last_sentence)),
+        flag(is_negated_question(text)),
+        flag(is_tag_question(text)),
+        flag(first.has(Class::ADDITIVE)),
+        flag(first.has(Class::GREETING)),
+        form.last_content.min(8) as f32 / 8.0,
+        flag(form.last_asks),
         flag(form.refused) * overlap_user,
         flag(text.is_question()) * in_last,
     ]
 }
 
 struct Models {
-    ellipsis: Linear,
-    context: Linear,
-    intents: [Linear; 4],
+    /// Ellipsis and context dependence.
+    dependence: Panel<2>,
+    /// Probabilities from which on a turn is elliptical, and depends on the log.
+    ellipsis: f32,
+    context: f32,
+    intents: Panel<4>,
 }
 
 fn models() -> &'static Models {
     static MODELS: OnceLock<Models> = OnceLock::new();
     MODELS.get_or_init(|| Models {
-        ellipsis: model::linear("ellipsis", &DEPENDENCE_FEATURES),
-        context: model::linear("context", &DEPENDENCE_FEATURES),
-        intents: MODELLED.map(|intent| model::linear(&format!("intent.{}", intent.name()), &INTENT_FEATURES)),
+        dependence: Panel::new(["ellipsis", "context"], &DEPENDENCE_FEATURES),
+        ellipsis: model::threshold("ellipsis"),
+        context: model::threshold("context"),
+        intents: Panel::new(
+            MODELLED.map(|intent| format!("intent.{}", intent.name())).each_ref().map(String::as_str),
+            &INTENT_FEATURES,
+        ),
     })
 }
 
+/// How likely the turn is incomplete, and whether it cannot be understood without the log.
+fn dependence(input: &Input<'_>, form: &Form, references: &[Reference]) -> (f32, bool) {
+    if input.context.log.is_empty() {
+        return (0.0, false);
+    }
+    let features = dependence_features(input, form, references);
+    let [ellipsis, context] = models().dependence.read(&features, input.meaning).map(sigmoid);
+    (ellipsis, context > models().context)
+}
+
+/// Lists that classification works with and fills, reused from turn to turn.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    resolving: references::Buffers,
+    threads: threads::Buffers,
+    needing: needs::Buffers,
+    recent: Vec<f32>,
+    references: Vec<Reference>,
+    query: Query,
+    terms: Vec<u32>,
+    needs: Vec<f32>,
+}
+
+impl Buffers {
+    /// Takes the lists of a classification that is no longer wanted, to be filled again.
+    pub fn reuse(&mut self, of: Classification) {
+        let Classification { references, query, terms, needs, .. } = of;
+        *self = Self { references, query, terms, needs, ..std::mem::take(self) };
+    }
+}
+
 /// Classifies a turn: references, ellipsis, thread, intent, blend and query, in this order.
-pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
-    let text = input.context.text;
-    let terms = content_terms(text, READ_TERMS);
-    let mut references = resolve_references(&input.context);
-    let empty = input.context.log.is_empty();
-    let dependence = dependence_features(input, &references, &terms);
-    let ellipsis = if empty { 0.0 } else { sigmoid(models().ellipsis.read(&dependence, input.meaning)) };
-    let context_dependent =
-        !empty && sigmoid(models().context.read(&dependence, input.meaning)) > model::threshold("context");
-    let evidence = evidence_of(input, &references, &terms, context_dependent);
-    let thread = assign(input.threads, &evidence, settings.thresholds);
-    settle(&mut references, thread.thread, input.context.log);
-    let (intent, confidence, reason) = decide(input, &references, &terms, ellipsis, thread);
+pub fn classify(input: &Input<'_>, settings: &Settings<'_>, buffers: &mut Buffers) -> Classification {
+    let Context { text, log, mentions, .. } = input.context;
+    let terms = mentions.terms();
+    let mut references = std::mem::take(&mut buffers.references);
+    resolve_references(&input.context, &mut buffers.resolving, &mut references);
+    let form = Form::of(input);
+    let (ellipsis, context_dependent) = dependence(input, &form, &references);
+    let empty = log.is_empty();
+    let evidence = evidence_of(input, &references, context_dependent);
+    let thread = assign(input.threads, &evidence, settings.thresholds, &mut buffers.threads);
+    settle(&mut references, thread.thread, log);
+    let (intent, confidence, reason) = decide(input, &form, &references, ellipsis, thread);
     // Whatever goes back to what was said depends on it, however self-contained it looks.
     let context_dependent =
         context_dependent || !empty && matches!(intent, Intent::DrillDown | Intent::Clarify | Intent::ToolReference);
-    let ellipsis = ellipsis > model::threshold("ellipsis");
-    let needed = || needs_of(input, &references, &terms, thread, context_dependent, ellipsis);
-    let needs = if input.packing { needed().scores() } else { Vec::new() };
-    let carries_over = (ellipsis || context_dependent).then(|| {
-        let recent = if needs.is_empty() { &needed().recent_scores(REACH) } else { &needs };
-        carried(recent, input.context.log, thread.thread)
-    });
-    let carries_over = carries_over.flatten();
-    let query = query(&references, carries_over, &terms, input.context.log);
+    let ellipsis = ellipsis > models().ellipsis;
+    let needed = || needs_of(input, &references, thread, context_dependent, ellipsis);
+    let mut needs = std::mem::take(&mut buffers.needs);
+    needs.clear();
+    if input.packing {
+        needed().recent_scores(usize::MAX, &mut buffers.needing, &mut needs);
+    }
+    let mut carries_over = None;
+    if ellipsis || context_dependent {
+        let mut recent = &needs;
+        if needs.is_empty() {
+            needed().recent_scores(REACH, &mut buffers.needing, &mut buffers.recent);
+            recent = &buffers.recent;
+        }
+        carries_over = carried(recent, log, thread.thread);
+    }
+    let query = query(&references, carries_over, terms, log, std::mem::take(&mut buffers.query));
+    let mut own = std::mem::take(&mut buffers.terms);
+    own.clear();
+    own.extend_from_slice(terms);
     Classification {
         intent,
         confidence,
@@ -523,12 +567,12 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
         thread,
         blend: settings.blend(intent),
         novelty: intent.novelty(),
-        similarity: active_similarity(input),
+        similarity: form.active_similarity,
         source: input.source,
         locale: input.pack.index(),
         query,
         references,
-        terms,
+        terms: own,
         needs,
     }
 }
@@ -537,6 +581,7 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>) -> Classification {
 pub fn needs<'a>(
     log: &'a TurnLog,
     text: &'a Text,
+    mentions: &'a Mentions,
     calibrated: &'a [f32],
     recency: &'a [f32],
     of: &'a Classification,
@@ -547,6 +592,7 @@ pub fn needs<'a>(
         similarities: calibrated,
         references: &of.references,
         terms: &of.terms,
+        mentions,
         thread: of.thread.thread,
         dependent: of.context_dependent,
         ellipsis: of.ellipsis,
@@ -555,14 +601,15 @@ pub fn needs<'a>(
 }
 
 /// What a turn's thread is decided on.
-fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], terms: &'a [u32], dependent: bool) -> Evidence<'a> {
+fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], dependent: bool) -> Evidence<'a> {
     Evidence {
         text: input.context.text,
         log: input.context.log,
         cosines: input.context.similarities,
         similarities: input.calibrated,
         references,
-        terms,
+        terms: input.context.mentions.terms(),
+        mentions: input.context.mentions,
         meaning: input.meaning,
         dependent,
         speaker: input.speaker,
@@ -587,8 +634,8 @@ fn settle(references: &mut [Reference], thread: u32, log: &TurnLog) {
 /// The intent, its probability and the reason (G-10 … G-13, G-16, G-17, G-22).
 fn decide(
     input: &Input<'_>,
+    form: &Form,
     references: &[Reference],
-    terms: &[u32],
     ellipsis: f32,
     thread: Decision,
 ) -> (Intent, f32, Reason) {
@@ -604,11 +651,10 @@ fn decide(
     if let Some(reference) = bare(references, input.context.text) {
         return (Intent::DrillDown, reference.confidence, Reason::ReferenceResolved);
     }
-    let features = intent_features(input, references, terms, ellipsis, thread);
-    let scores = models().intents.each_ref().map(|model| model.read(&features, input.meaning));
-    let (best, probability) = softmax_best(scores);
+    let features = intent_features(input, form, references, ellipsis, thread);
+    let (best, probability) = softmax_best(models().intents.read(&features, input.meaning));
     let intent = MODELLED[best];
-    (intent, probability, why(intent, input, thread, ellipsis))
+    (intent, probability, why(intent, input, form, thread, ellipsis))
 }
 
 /// The reference that is all a turn says: "that", "the second option?" (G-36).
@@ -646,7 +692,7 @@ fn softmax_best(scores: [f32; 4]) -> (usize, f32) {
     (best, 1.0 / sum)
 }
 
-fn why(intent: Intent, input: &Input<'_>, thread: Decision, ellipsis: f32) -> Reason {
+fn why(intent: Intent, input: &Input<'_>, form: &Form, thread: Decision, ellipsis: f32) -> Reason {
     let text = input.context.text;
     match intent {
         Intent::Explore => Reason::NewSubject,
@@ -656,7 +702,7 @@ fn why(intent: Intent, input: &Input<'_>, thread: Decision, ellipsis: f32) -> Re
         Intent::ToolReference => Reason::ToolNamed,
         Intent::Continue if text.phrase(PhraseKind::Continue).is_some() => Reason::ContinueAsked,
         Intent::Continue if thread.event == ThreadEvent::Resume => Reason::Resumed,
-        Intent::Continue if Form::of(text, input.context.log).answers_question => Reason::AnswersQuestion,
+        Intent::Continue if form.answers_question => Reason::AnswersQuestion,
         Intent::Continue if ellipsis > 0.5 => Reason::Elliptical,
         Intent::Continue => Reason::SameSubject,
     }
@@ -666,7 +712,6 @@ fn why(intent: Intent, input: &Input<'_>, thread: Decision, ellipsis: f32) -> Re
 fn needs_of<'a>(
     input: &Input<'a>,
     references: &'a [Reference],
-    terms: &'a [u32],
     thread: Decision,
     dependent: bool,
     ellipsis: bool,
@@ -676,7 +721,8 @@ fn needs_of<'a>(
         log: input.context.log,
         similarities: input.calibrated,
         references,
-        terms,
+        terms: input.context.mentions.terms(),
+        mentions: input.context.mentions,
         thread: thread.thread,
         dependent,
         ellipsis,
@@ -707,11 +753,12 @@ fn document_request(text: &Text) -> bool {
         .any(|w| w.class.has(Class::DOCUMENT) && !w.class.has(Class::POSSESSIVE_SECOND))
 }
 
-/// The turn's own words, then those of what it points at or extends.
-fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log: &TurnLog) -> Query {
+/// The turn's own words, then those of what it points at or extends; the lists are those of `of`.
+fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log: &TurnLog, of: Query) -> Query {
     /// An antecedent lends its rarest words, not its whole text.
     const LENT: usize = 12;
-    let mut turns: Vec<u32> = Vec::new();
+    let Query { mut turns, terms: mut all } = of;
+    turns.clear();
     let targets = references.iter().filter_map(|r| match r.target {
         Some(Target::Turn(id)) => Some(id),
         _ => None,
@@ -721,14 +768,32 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
             turns.push(id);
         }
     }
-    let mut all = terms.to_vec();
-    for id in &turns {
-        let Some(turn) = log.get(*id) else { continue };
-        let mut lent: Vec<u32> = turn.terms.iter().copied().filter(|term| !all.contains(term)).collect();
-        if turn.role == Role::Assistant {
-            lent.sort_by_cached_key(|term| std::cmp::Reverse(log.frequency(*term)));
+    all.clear();
+    all.extend_from_slice(terms);
+    let mut seen = Seen::default();
+    for turn in turns.iter().filter_map(|id| log.get(*id)) {
+        let own = all.len();
+        for term in &all {
+            seen.note(*term);
         }
-        all.extend(lent.into_iter().take(LENT));
+        // Terms of an answer come in by how many turns hold them.
+        let mut frequencies = [0; LENT];
+        for term in turn.terms {
+            if seen.is_among(*term, &all[..own]) {
+                continue;
+            }
+            let frequency = if turn.role == Role::Assistant { log.frequency(*term) } else { 0 };
+            let before = frequencies[..all.len() - own].partition_point(|other| *other >= frequency);
+            if before == LENT {
+                continue;
+            }
+            if all.len() == own + LENT {
+                all.pop();
+            }
+            all.insert(own + before, *term);
+            frequencies[before..].rotate_right(1);
+            frequencies[before] = frequency;
+        }
     }
     Query { turns, terms: all }
 }
@@ -771,27 +836,30 @@ pub struct Inspection {
 
 /// Everything the models see of a turn, for fitting their weights.
 pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
-    let terms = content_terms(input.context.text, READ_TERMS);
-    let mut references = resolve_references(&input.context);
-    let dependence = dependence_features(input, &references, &terms);
-    let ellipsis = sigmoid(models().ellipsis.read(&dependence, input.meaning));
-    let dependent = sigmoid(models().context.read(&dependence, input.meaning)) > model::threshold("context");
-    let evidence = evidence_of(input, &references, &terms, dependent);
-    let (inspected, thread) =
-        (threads::inspect(input.threads, &evidence), assign(input.threads, &evidence, thresholds));
+    let mut references = Vec::new();
+    resolve_references(&input.context, &mut references::Buffers::default(), &mut references);
+    let form = Form::of(input);
+    let features = dependence_features(input, &form, &references);
+    let [ellipsis, context] = models().dependence.read(&features, input.meaning).map(sigmoid);
+    let dependent = context > models().context;
+    let evidence = evidence_of(input, &references, dependent);
+    let (inspected, thread) = (
+        threads::inspect(input.threads, &evidence),
+        assign(input.threads, &evidence, thresholds, &mut threads::Buffers::default()),
+    );
     settle(&mut references, thread.thread, input.context.log);
     Inspection {
         candidates: references::inspect(&input.context),
-        dependence: dependence.to_vec(),
+        dependence: features.to_vec(),
         needs: {
-            let elliptical = ellipsis > model::threshold("ellipsis");
-            let needs = needs_of(input, &references, &terms, thread, dependent, elliptical);
+            let elliptical = ellipsis > models().ellipsis;
+            let needs = needs_of(input, &references, thread, dependent, elliptical);
             let turns = input.context.log.turns().iter();
             turns.zip(needs.features()).map(|(turn, features)| (turn.id, features.to_vec())).collect()
         },
         thread: inspected,
         event: thread.event,
-        intent: intent_features(input, &references, &terms, ellipsis, thread).to_vec(),
+        intent: intent_features(input, &form, &references, ellipsis, thread).to_vec(),
         tool: references.iter().any(|r| matches!(r.target, Some(Target::Scratch(_)))),
         meaning: input.meaning.to_vec(),
     }

@@ -304,22 +304,18 @@ impl Settings<'_> {
         }
     }
 
-    /// What classification reads of them, `name` being who speaks, filled in: equal ones classify alike.
-    pub fn decisive(&self, name: Option<&str>) -> CallOptions {
+    /// What classification reads of them, `name` being who speaks, filled into `of`: equal ones classify alike.
+    pub fn decisive(&self, name: Option<&str>, of: &mut CallOptions) {
         let Thresholds { join, stay, min_relevance } = self.thresholds;
-        CallOptions {
-            profile: Some(self.profile),
-            locale: Some(self.locale.to_owned()),
-            half_life: Some(self.half_life),
-            thresholds: Some(PartialThresholds {
-                join: Some(join),
-                stay: Some(stay),
-                min_relevance: Some(min_relevance),
-            }),
-            blend: self.blend.cloned(),
-            name: name.map(str::to_owned),
-            ..CallOptions::default()
-        }
+        of.profile = Some(self.profile);
+        let locale = of.locale.get_or_insert_default();
+        locale.clear();
+        locale.push_str(self.locale);
+        of.half_life = Some(self.half_life);
+        of.thresholds =
+            Some(PartialThresholds { join: Some(join), stay: Some(stay), min_relevance: Some(min_relevance) });
+        of.blend = self.blend.cloned();
+        of.name = name.map(str::to_owned);
     }
 }
 

@@ -109,9 +109,7 @@ impl EmbeddingSpec {
     /// The same; `unit` is of no use then.
     pub fn unit_into(&self, vector: &[f32], unit: &mut Vec<f32>) -> Result<()> {
         self.fits(vector)?;
-        unit.clear();
-        unit.extend_from_slice(vector);
-        similarity::normalise(unit)
+        similarity::unit_into(vector, unit)
     }
 
     /// Refuses a vector of another dimension or without a direction.

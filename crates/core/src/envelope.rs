@@ -107,7 +107,8 @@ fn by_score(len: usize, score: impl Fn(usize) -> f32) -> Vec<usize> {
     // The bits of such scores are in their order.
     let key = |at: usize| u64::from(!score(at).max(0.0).to_bits()) << 32 | at as u64;
     let mut order: Vec<u64> = (0..len).map(key).collect();
-    order.sort_unstable();
+    #[expect(clippy::stable_sort_primitive, reason = "packed items come in runs, which this sort merges")]
+    order.sort();
     order.into_iter().map(|key| key as u32 as usize).collect()
 }
 
@@ -206,11 +207,12 @@ impl State<'_> {
     fn fill_with_turns(&mut self, tier: Tier, room: &mut u32, before: Option<(f32, u32)>) {
         let Some(turns) = self.turns.as_mut().filter(|_| tier == Tier::C) else { return };
         while *room >= turns.shortest() {
-            let Some(turn) = turns.peek(*room) else { return };
+            let Some(ranked) = turns.peek(*room) else { return };
+            let turn = turns.candidate(ranked);
             if before.is_some_and(|(score, id)| (turn.score, id) < (score, turn.id)) {
                 return;
             }
-            turns.take(turn.id);
+            turns.take(ranked);
             *room -= turn.tokens;
             self.packing.spent[tier as usize] += turn.tokens;
             self.packing.packed.push(Packed {

@@ -40,7 +40,8 @@ pub const NAMES: [&str; 5] = [
 
 /// Header values as (index into [`NAMES`], value). In document mode only the mode is computed (G-59).
 pub fn headers(mode: Mode, blend: Blend, intent: Intent, resolved: usize, thread: &str) -> Vec<(usize, String)> {
-    let mut values = vec![(0, mode.name().to_owned())];
+    let mut values = Vec::with_capacity(NAMES.len());
+    values.push((0, mode.name().to_owned()));
     if mode != Mode::Document {
         let [p, c, e] = blend.percent();
         values.push((1, format!("{p}/{c}/{e}")));

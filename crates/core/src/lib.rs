@@ -19,6 +19,7 @@ mod growth;
 pub mod headers;
 pub mod intent;
 pub mod knowledge;
+pub mod mentions;
 pub mod model;
 pub mod needs;
 mod postings;

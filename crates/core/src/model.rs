@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-/// Feature vectors scored together.
+/// Feature vectors that are scored together where there are many.
 pub const LANES: usize = 8;
 
 /// One linear model: score = bias + Σ weight × feature; some also read what a turn means, its vector of the built-in table.
@@ -27,12 +27,12 @@ impl Linear {
         self.bias + self.weights.iter().zip(features).map(|(w, f)| w * f).sum::<f32>()
     }
 
-    /// The raw scores of [`LANES`] feature vectors, given feature by feature: the same bits as one after the other.
+    /// The raw scores of several feature vectors, given feature by feature: the same bits as one after the other.
     #[expect(clippy::inline_always, reason = "it is compiled for the instruction set of its caller")]
     #[inline(always)]
-    pub fn scores<const N: usize>(&self, features: &[[f32; LANES]; N]) -> [f32; LANES] {
+    pub fn scores<const N: usize, const L: usize>(&self, features: &[[f32; L]; N]) -> [f32; L] {
         debug_assert_eq!(N, self.weights.len());
-        let mut sums = [0.0; LANES];
+        let mut sums = [0.0; L];
         for (weight, feature) in self.weights.iter().zip(features) {
             for (sum, number) in sums.iter_mut().zip(feature) {
                 *sum += weight * number;
@@ -48,6 +48,11 @@ impl Linear {
 
     /// The score of a turn's features and of its meaning: the vector of the built-in table, empty where there is none.
     pub fn read(&self, features: &[f32], meaning: &[f32]) -> f32 {
+        self.score(features) + self.meaning(meaning)
+    }
+
+    /// What a turn's meaning adds to the score.
+    pub fn meaning(&self, meaning: &[f32]) -> f32 {
         let (weights, _) = self.meaning.as_chunks::<LANES>();
         let (numbers, _) = meaning.as_chunks::<LANES>();
         let mut sums = [0.0; LANES];
@@ -56,7 +61,7 @@ impl Linear {
                 sums[at] += weights[at] * numbers[at];
             }
         }
-        self.score(features) + sums.iter().sum::<f32>()
+        sums.iter().sum()
     }
 
     fn bind(file: &File, model: &str, names: &[&str]) -> Self {
@@ -65,6 +70,35 @@ impl Linear {
         let weight = |name: &str| weights.get(name).copied().unwrap_or(0.0);
         let meaning = file.meanings.get(model).map_or(&[][..], Vec::as_slice);
         Self { bias: weight("bias"), weights: names.iter().map(|name| weight(name)).collect(), meaning: meaning.into() }
+    }
+}
+
+/// Several models that read the same numbers.
+#[derive(Clone, Debug)]
+pub struct Panel<const N: usize> {
+    models: [Linear; N],
+    /// By feature: its weight in each model.
+    weights: Box<[[f32; N]]>,
+}
+
+impl<const N: usize> Panel<N> {
+    /// The models `names`, bound to the same features.
+    pub fn new(names: [&str; N], features: &[&str]) -> Self {
+        let models = names.map(|name| linear(name, features));
+        let weights = (0..features.len()).map(|at| models.each_ref().map(|model| model.weights[at])).collect();
+        Self { models, weights }
+    }
+
+    /// [`Linear::read`] of each: the same bits.
+    pub fn read(&self, features: &[f32], meaning: &[f32]) -> [f32; N] {
+        debug_assert_eq!(features.len(), self.weights.len());
+        let mut sums = [-0.0; N];
+        for (weights, feature) in self.weights.iter().zip(features) {
+            for (sum, weight) in sums.iter_mut().zip(weights) {
+                *sum += weight * feature;
+            }
+        }
+        std::array::from_fn(|at| self.models[at].bias + sums[at] + self.models[at].meaning(meaning))
     }
 }
 
@@ -152,6 +186,15 @@ mod tests {
         let model = Linear { bias: 0.5, weights: [2.0].into(), meaning: [1.0; 16].into() };
         assert_eq!(model.read(&[1.0], &[]).to_bits(), 2.5f32.to_bits());
         assert_eq!(model.read(&[1.0], &[0.25; 16]).to_bits(), 6.5f32.to_bits());
+    }
+
+    #[test]
+    fn models_that_read_together_score_as_they_do_alone() {
+        let names = ["intent.EXPLORE", "intent.CLARIFY"];
+        let features: Vec<f32> = (0..INTENT_FEATURES.len()).map(|at| (at % 7) as f32 / 3.0).collect();
+        let meaning: Vec<f32> = (0..256).map(|at| (at % 5) as f32 / 9.0).collect();
+        let alone = names.map(|name| linear(name, &INTENT_FEATURES).read(&features, &meaning).to_bits());
+        assert_eq!(Panel::new(names, &INTENT_FEATURES).read(&features, &meaning).map(f32::to_bits), alone);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use crate::mentions::Mentions;
 use crate::model::{self, Linear};
 use crate::references::{Reference, Target};
 use crate::similarity::vectorised;
@@ -83,6 +84,8 @@ pub struct Evidence<'a> {
     pub references: &'a [Reference],
     /// Its content words.
     pub terms: &'a [u32],
+    /// Which turns hold them.
+    pub mentions: &'a Mentions,
     /// Thread it is filed in.
     pub thread: u32,
     /// It cannot be understood alone.
@@ -97,7 +100,6 @@ pub struct Evidence<'a> {
 #[derive(Debug)]
 pub struct Needs<'a> {
     of: Evidence<'a>,
-    idf: Vec<f32>,
     total: f32,
     most_similar: f32,
     last_similarity: f32,
@@ -117,11 +119,9 @@ impl<'a> Needs<'a> {
     pub fn new(of: Evidence<'a>) -> Self {
         let turns = of.log.traits();
         let newest = |role: Role| turns.iter().rposition(|turn| turn.thread == of.thread && turn.role() == role);
-        let idf: Vec<f32> = of.terms.iter().map(|term| of.log.idf(*term)).collect();
         let resolved = of.references.iter().filter(|r| r.target.is_some());
         Self {
-            total: idf.iter().sum::<f32>().max(f32::MIN_POSITIVE),
-            idf,
+            total: of.mentions.rarity(),
             most_similar: of.similarities.iter().copied().fold(0.0, f32::max),
             last_similarity: of.similarities.last().copied().unwrap_or(0.0),
             last_answer: newest(Role::Assistant),
@@ -137,15 +137,15 @@ impl<'a> Needs<'a> {
     }
 
     /// Share of the turn's content words, by idf, that each earlier turn holds.
-    fn overlaps(&self) -> Vec<f32> {
-        let mut shared = vec![0.0; self.of.log.len()];
-        for (term, idf) in self.of.terms.iter().zip(&self.idf) {
-            self.of.log.holders(*term, |at| shared[at] += idf);
+    fn overlaps(&self, shared: &mut Vec<f32>) {
+        shared.clear();
+        shared.resize(self.of.log.len(), 0.0);
+        for (term, held) in self.of.mentions.held().iter().enumerate() {
+            self.of.mentions.holders(term, self.of.log, |at| shared[at] += held.idf);
         }
-        for shared in &mut shared {
+        for shared in shared {
             *shared /= self.total;
         }
-        shared
     }
 
     #[inline(always)]
@@ -165,14 +165,16 @@ impl<'a> Needs<'a> {
     /// How much each earlier turn is needed, in log-odds, oldest first. Cost: about 50 ns a turn, and a look at those that
     /// hold a word.
     pub fn scores(&self) -> Vec<f32> {
-        self.recent_scores(usize::MAX)
+        let mut scores = Vec::new();
+        self.recent_scores(usize::MAX, &mut Buffers::default(), &mut scores);
+        scores
     }
 
     /// [`Needs::scores`] of the newest `most` turns.
-    pub fn recent_scores(&self, most: usize) -> Vec<f32> {
+    pub fn recent_scores(&self, most: usize, buffers: &mut Buffers, scores: &mut Vec<f32>) {
         static MODEL: OnceLock<Linear> = OnceLock::new();
         let model = MODEL.get_or_init(|| model::linear("need", &NEED_FEATURES));
-        let mut scores = Vec::with_capacity(self.of.log.len().min(most));
+        scores.clear();
         with_ages(self.of.log.len(), |ages| {
             vectorised(
                 #[inline(always)]
@@ -180,6 +182,7 @@ impl<'a> Needs<'a> {
                     self.each(
                         most,
                         ages,
+                        buffers,
                         #[inline(always)]
                         |features, turns| scores.extend_from_slice(&model.scores(features)[..turns]),
                     );
@@ -187,14 +190,13 @@ impl<'a> Needs<'a> {
             );
         });
         scores.reverse();
-        scores
     }
 
     /// The numbers of each earlier turn, oldest first.
     pub fn features(&self) -> Vec<[f32; NEED_FEATURES.len()]> {
         let mut found = Vec::with_capacity(self.of.log.len());
         with_ages(self.of.log.len(), |ages| {
-            self.each(usize::MAX, ages, |features, turns| {
+            self.each(usize::MAX, ages, &mut Buffers::default(), |features, turns| {
                 found.extend((0..turns).map(|lane| std::array::from_fn(|feature| features[feature][lane])));
             });
         });
@@ -205,26 +207,33 @@ impl<'a> Needs<'a> {
     /// Calls `see` with the numbers of the newest `most` turns, newest first, as many at a time as there are lanes, and how many
     /// they are. `ages` by distance.
     #[inline(always)]
-    fn each(&self, most: usize, ages: &[f32], mut see: impl FnMut(&[Lanes; NEED_FEATURES.len()], usize)) {
-        let overlaps = self.overlaps();
+    fn each(
+        &self,
+        most: usize,
+        ages: &[f32],
+        Buffers { overlaps, links }: &mut Buffers,
+        mut see: impl FnMut(&[Lanes; NEED_FEATURES.len()], usize),
+    ) {
+        self.overlaps(overlaps);
         let most_overlap = overlaps.iter().copied().fold(0.0, f32::max);
-        let links = self.links();
+        self.links(links);
         let mut inside = 0;
         let mut end = overlaps.len();
         let first = end.saturating_sub(most);
         while end > first {
             let block = end.saturating_sub(LANES).max(first)..end;
             let mut numbers = Numbers::default();
-            self.describe(block.clone(), &mut inside, &overlaps, &links, ages, &mut numbers);
+            self.describe(block.clone(), &mut inside, overlaps, links, ages, &mut numbers);
             see(&self.combine(&numbers, most_overlap), block.len());
             end = block.start;
         }
     }
 
     /// What points at each earlier turn.
-    fn links(&self) -> Vec<Links> {
+    fn links(&self, links: &mut Vec<Links>) {
         let Evidence { log, references, .. } = self.of;
-        let mut links = vec![Links::default(); log.len()];
+        links.clear();
+        links.resize(log.len(), Links::default());
         let position = |target: &Target| if let Target::Turn(id) = target { log.position(*id) } else { None };
         for reference in references {
             if let Some(at) = reference.target.as_ref().and_then(position) {
@@ -235,7 +244,6 @@ impl<'a> Needs<'a> {
         if let Some(last) = log.last(Role::User) {
             last.references().filter_map(|id| log.position(id)).for_each(|at| links[at].referred = true);
         }
-        links
     }
 
     /// The numbers of the turns at `block`, the newest in the first lane; `inside` counts those of the thread from the newest on.
@@ -351,8 +359,15 @@ impl<'a> Needs<'a> {
     }
 }
 
+/// Lists reused from turn to turn, by position in the log.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    overlaps: Vec<f32>,
+    links: Vec<Links>,
+}
+
 /// What points at a turn.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Links {
     /// Largest confidence of a reference of the turn.
     confidence: f32,
@@ -434,13 +449,15 @@ mod tests {
     fn needed(said: &str, log: &TurnLog, thread: u32) -> Vec<f32> {
         let mut text = Text::default();
         text.read(said, &Pack::of("en"));
-        let terms = content_terms(&text, 64);
+        let mut mentions = Mentions::default();
+        mentions.read(&text, log);
         Needs::new(Evidence {
             text: &text,
             log,
             similarities: &[],
             references: &[],
-            terms: &terms,
+            terms: mentions.terms(),
+            mentions: &mentions,
             thread,
             dependent: true,
             ellipsis: true,
@@ -474,7 +491,8 @@ mod tests {
         let log = log(&said);
         let mut text = Text::default();
         text.read("And is the greyhound calm?", &Pack::of("en"));
-        let terms = content_terms(&text, 64);
+        let mut mentions = Mentions::default();
+        mentions.read(&text, &log);
         let similarities: Vec<f32> = (0..log.len()).map(|at| at as f32 % 7.0 / 7.0).collect();
         let mut recency = crate::select::Recency::default();
         let needs = Needs::new(Evidence {
@@ -482,7 +500,8 @@ mod tests {
             log: &log,
             similarities: &similarities,
             references: &[],
-            terms: &terms,
+            terms: mentions.terms(),
+            mentions: &mentions,
             thread: 1,
             dependent: true,
             ellipsis: false,
@@ -491,6 +510,8 @@ mod tests {
         let model = model::linear("need", &NEED_FEATURES);
         let single: Vec<f32> = needs.features().iter().map(|features| model.score(features)).collect();
         assert_eq!(needs.scores(), single);
-        assert_eq!(needs.recent_scores(11), single[single.len() - 11..]);
+        let mut recent = Vec::new();
+        needs.recent_scores(11, &mut Buffers::default(), &mut recent);
+        assert_eq!(recent, single[single.len() - 11..]);
     }
 }

@@ -54,6 +54,15 @@ pub struct SpecTurns<'a> {
     shortest: u32,
 }
 
+/// A turn of the ranking. (It fits two registers: a candidate would be written to memory and read again, for every turn.)
+#[derive(Clone, Copy, Debug)]
+pub struct Ranked {
+    at: u32,
+    score: f32,
+    /// Of the active thread.
+    inside: bool,
+}
+
 /// Where a sequence of ascending scores has been read to, from its end: turns of one score are read from the oldest on.
 #[derive(Clone, Copy, Debug)]
 struct Place {
@@ -162,7 +171,7 @@ impl<'a> SpecTurns<'a> {
     }
 
     /// The next turn that costs at most `room`. Turns that were passed over come again only after a restart.
-    pub fn peek(&mut self, room: u32) -> Option<Candidate> {
+    pub fn peek(&mut self, room: u32) -> Option<Ranked> {
         let weight = |distance: u32| self.recency.get(distance as usize).copied().unwrap_or(0.0);
         let (next, length) = (self.log.next_id(), self.thread.len());
         let near = |member: usize| weight((length - member) as u32);
@@ -172,36 +181,35 @@ impl<'a> SpecTurns<'a> {
         let (mut thread_at, mut other_at) = (self.thread_at, self.other_at);
         let member = thread_at.seek(near, |member| position(member).is_some_and(fits));
         let other = other_at.seek(far, |at| fits(at) && !self.inside.get(at));
-        let member = member.and_then(|member| Some((near(member), position(member)?, Reason::Recent)));
-        let other = other.map(|at| (far(at), at, Reason::RecentOther));
-        let (score, at, reason) = match (member, other) {
-            (Some(member), Some(other)) => {
-                if (other.0, member.1) > (member.0, other.1) {
-                    other
-                } else {
-                    member
-                }
-            }
+        let ranked = |score: f32, at: usize, inside: bool| Ranked { at: at as u32, score, inside };
+        let member = member.and_then(|member| Some(ranked(near(member), position(member)?, true)));
+        let other = other.map(|at| ranked(far(at), at, false));
+        let best = match (member, other) {
+            (Some(member), Some(other)) if (other.score, member.at) > (member.score, other.at) => other,
             (member, other) => member.or(other)?,
         };
-        let tokens = self.cost(at);
         (self.thread_at, self.other_at) = (thread_at, other_at);
-        Some(Candidate {
+        Some(best)
+    }
+
+    /// A turn of the ranking as a candidate.
+    #[inline]
+    pub fn candidate(&self, of: Ranked) -> Candidate {
+        let mark = self.marks[of.at as usize];
+        Candidate {
             tier: Tier::C,
             kind: ItemKind::Turn,
-            id: self.marks[at].id,
-            score,
-            tokens,
+            id: mark.id,
+            score: of.score,
+            tokens: mark.tokens.saturating_add(self.overhead),
             pinned: false,
-            reason,
-        })
+            reason: if of.inside { Reason::Recent } else { Reason::RecentOther },
+        }
     }
 
     /// The turn was packed.
-    pub fn take(&mut self, id: u32) {
-        if let Some(at) = self.log.position(id) {
-            self.gone.set(at);
-        }
+    pub fn take(&mut self, of: Ranked) {
+        self.gone.set(of.at as usize);
     }
 }
 
@@ -210,8 +218,8 @@ impl Iterator for SpecTurns<'_> {
 
     fn next(&mut self) -> Option<Candidate> {
         let turn = self.peek(u32::MAX)?;
-        self.take(turn.id);
-        Some(turn)
+        self.take(turn);
+        Some(self.candidate(turn))
     }
 }
 

@@ -21,6 +21,7 @@ use crate::growth;
 use crate::headers::{self, Mode};
 use crate::intent::{Intent, Novelty};
 use crate::knowledge::{KnowledgeBase, Policy};
+use crate::mentions::{Mentions, READ_TERMS};
 use crate::references::{Context, Reason, Target, turn_targets};
 use crate::render;
 use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility};
@@ -113,6 +114,7 @@ pub struct Call<'a> {
 #[derive(Debug, Default)]
 pub struct Workspace {
     text: Text,
+    mentions: Mentions,
     /// `text` is the reading of the turn at hand. The buffers are shared by the engine's sessions: no step may find what
     /// another turn left.
     is_read: bool,
@@ -123,18 +125,21 @@ pub struct Workspace {
     recency: Recency,
     /// The turn as the `spec` profile's phrases are looked for in it.
     folded: Vec<u8>,
+    classifying: classify::Buffers,
     /// The turn whose reading the other buffers hold, if it was only looked at: most are assembled next.
-    kept: Option<Kept>,
+    kept: Kept,
 }
 
 /// A classified turn and all that its classification depends on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Kept {
     revision: Revision,
     content: String,
-    vector: Option<Vec<f32>>,
+    has_vector: bool,
+    vector: Vec<f32>,
     options: CallOptions,
-    prepared: Prepared,
+    /// None when no turn is kept.
+    prepared: Option<Prepared>,
 }
 
 /// Tells the states of sessions apart: it changes with every change, and no two share one.
@@ -150,9 +155,16 @@ impl Default for Revision {
 
 impl Workspace {
     fn read(&mut self, content: &str, pack: &Pack) {
-        self.kept = None;
+        self.forget();
         self.text.read(content, pack);
         self.is_read = true;
+    }
+
+    /// No turn is kept any more.
+    fn forget(&mut self) {
+        if let Some(prepared) = self.kept.prepared.take() {
+            self.classifying.reuse(prepared.classification);
+        }
     }
 
     /// The `spec` profile reads a turn only for what its pseudo-code does not cover.
@@ -224,8 +236,8 @@ pub struct Item {
     pub pinned: bool,
     /// Cut to fit.
     pub truncated: bool,
-    /// As rendered; empty for a whole turn that is in the log, whose text it is.
-    pub text: String,
+    /// As rendered; `None` when it is all of a turn that the log still has.
+    pub text: Option<String>,
 }
 
 /// A candidate that was not packed.
@@ -332,6 +344,11 @@ impl Session {
     /// Its threads.
     pub fn threads(&self) -> &Threads {
         &self.threads
+    }
+
+    /// An item as rendered.
+    pub fn text_of<'a>(&'a self, item: &'a Item) -> &'a str {
+        item.text.as_deref().or_else(|| self.log.get(item.id).map(|turn| turn.text)).unwrap_or_default()
     }
 
     /// Its tool results.
@@ -588,18 +605,19 @@ impl Session {
         let settings = call.options.settings(options)?;
         if settings.profile == Profile::Default {
             let prepared = self.prepare(content, vector, options, false, call, workspace)?;
-            let kept = workspace.kept.insert(Kept {
-                revision: self.revision,
-                content: content.to_owned(),
-                vector: vector.map(<[f32]>::to_vec),
-                options: settings.decisive(options.name.as_deref()),
-                prepared,
-            });
-            return Ok(tell(&kept.prepared.classification, true));
+            let kept = &mut workspace.kept;
+            kept.revision = self.revision;
+            kept.content.clear();
+            kept.content.push_str(content);
+            kept.has_vector = vector.is_some();
+            kept.vector.clear();
+            kept.vector.extend_from_slice(vector.unwrap_or_default());
+            settings.decisive(options.name.as_deref(), &mut kept.options);
+            return Ok(tell(&kept.prepared.insert(prepared).classification, true));
         }
         refuse_blank(content)?;
         workspace.is_read = false;
-        workspace.kept = None;
+        workspace.forget();
         let detected = spec::detect(content, &mut workspace.folded);
         let mut source = SimilaritySource::None;
         let decided = spec::classify_intent(
@@ -673,12 +691,11 @@ impl Session {
             None => self.prepare(content, vector, options, true, call, workspace)?,
         };
         let settings = call.options.settings(options)?;
-        let mut envelope = self.pack_envelope(content, &prepared, &settings, base, call, workspace)?;
+        let envelope = self.pack_envelope(content, &prepared, &settings, base, call, workspace)?;
         let mut turn = None;
         if !options.dry_run {
             self.log.check_room(content)?;
             self.revision = Revision::default();
-            self.keep_texts(&mut envelope.items, call.options);
             let id = self.admit(content, &prepared, options, options.id.as_deref(), call, workspace)?;
             self.remember(options.id.clone(), hash, Appended::Turn(id));
             turn = Some(id);
@@ -705,16 +722,6 @@ impl Session {
         })
     }
 
-    /// Items whose turns leave the log as another comes in have their text themselves.
-    fn keep_texts(&self, items: &mut [Item], options: &Options) {
-        for turn in self.log.turns().iter().take(self.leaving(options)) {
-            let whole = |item: &&mut Item| item.kind == ItemKind::Turn && item.id == turn.id && !item.truncated;
-            if let Some(item) = items.iter_mut().find(whole) {
-                turn.text.clone_into(&mut item.text);
-            }
-        }
-    }
-
     /// What [`Session::glance`] found, if it was asked the same of the session as it is: the buffers are as it left them.
     fn kept(
         &self,
@@ -724,10 +731,13 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Option<Prepared> {
-        let kept = workspace.kept.take()?;
-        let same = kept.revision == self.revision && kept.content == content && kept.vector.as_deref() == vector;
-        let settings = call.options.settings(options).ok()?;
-        (same && kept.options == settings.decisive(options.name.as_deref())).then_some(kept.prepared)
+        let kept = &mut workspace.kept;
+        let prepared = kept.prepared.take()?;
+        let given = kept.has_vector.then_some(&kept.vector[..]);
+        let same = kept.revision == self.revision && kept.content == content && given == vector;
+        let mut decisive = CallOptions::default();
+        call.options.settings(options).ok()?.decisive(options.name.as_deref(), &mut decisive);
+        (same && kept.options == decisive).then_some(prepared)
     }
 
     /// A retry of a turn that is already in the log gets the envelope it would have got: the turns after it are set aside.
@@ -805,12 +815,15 @@ impl Session {
         }
         let pack = pack_for(settings.locale, content);
         workspace.read(content, &pack);
+        workspace.mentions.read(&workspace.text, &self.log);
         let embedded = self.vector(content, vector, &pack, workspace)?;
         let source = self.compare(content, &pack, embedded, workspace);
         let speaker = self.speaker(options.name.as_deref());
         workspace.recency.over(&self.log, settings.half_life);
+        let mut buffers = std::mem::take(&mut workspace.classifying);
         let input = Input { packing, ..self.input(content, &pack, embedded, source, speaker, workspace) };
-        let classification = classify::classify(&input, &settings);
+        let classification = classify::classify(&input, &settings, &mut buffers);
+        workspace.classifying = buffers;
         Ok(Prepared { classification, embedded, pack, speaker })
     }
 
@@ -828,6 +841,7 @@ impl Session {
                 source: content,
                 text: &workspace.text,
                 log: &self.log,
+                mentions: &workspace.mentions,
                 scratch: &self.scratch,
                 similarities: &workspace.similarities,
                 has_meanings: embedded && self.has_builtin_vectors(),
@@ -850,6 +864,7 @@ impl Session {
     pub fn inspect(&self, content: &str, call: Call<'_>, workspace: &mut Workspace) -> Result<Inspection> {
         let pack = pack_for(&call.options.locale, content);
         workspace.read(content, &pack);
+        workspace.mentions.read(&workspace.text, &self.log);
         let embedded = self.vector(content, None, &pack, workspace)?;
         let source = self.compare(content, &pack, embedded, workspace);
         workspace.recency.over(&self.log, call.options.half_life);
@@ -879,7 +894,11 @@ impl Session {
         (intent, reason, similarity): (Intent, Reason, f32),
         settings: &Settings<'_>,
     ) -> Classification {
-        let references = spec::resolve_references(content, detected, &self.log, &self.scratch);
+        let references = if detected.points_back() {
+            spec::resolve_references(content, detected, &self.log, &self.scratch)
+        } else {
+            Vec::new()
+        };
         Classification {
             intent,
             confidence: 1.0,
@@ -1008,7 +1027,7 @@ impl Session {
     /// The built-in table is of English words: of another language's it knows fragments, whose vectors say "similar" of
     /// any two texts. Those are compared by their words.
     fn vector(&self, content: &str, vector: Option<&[f32]>, pack: &Pack, workspace: &mut Workspace) -> Result<bool> {
-        workspace.kept = None;
+        workspace.forget();
         match (&self.embedding, vector) {
             (Some(spec), Some(vector)) => {
                 spec.unit_into(vector, &mut workspace.vector)?;
@@ -1025,7 +1044,7 @@ impl Session {
 
     /// Similarity of the turn to every turn of the log, raw and calibrated, into the workspace.
     fn compare(&self, content: &str, pack: &Pack, embedded: bool, workspace: &mut Workspace) -> SimilaritySource {
-        workspace.kept = None;
+        workspace.forget();
         workspace.similarities.clear();
         workspace.calibrated.clear();
         if self.log.is_empty() {
@@ -1042,7 +1061,7 @@ impl Session {
         }
         workspace.ensure_read(content, pack);
         let Workspace { text, similarities, calibrated, .. } = workspace;
-        let terms = content_terms(text, classify::READ_TERMS);
+        let terms = content_terms(text, READ_TERMS);
         similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, turn.terms)));
         calibrated.extend(similarities.iter().map(|s| lexical_scale(*s)));
         SimilaritySource::Lexical
@@ -1130,10 +1149,26 @@ impl Session {
         let order = if settings.profile == Profile::Spec { order_literal(&packed, of) } else { order(&packed, of) };
         let mut items = Vec::with_capacity(order.len());
         let mut spent = [0; 3];
+        let leaving = self.leaving(call.options);
         for at in order {
-            let rendered =
-                self.render(packed[at], &packing.packed[at], base.as_deref(), &tool_texts, overhead, call)?;
-            if let Some(item) = rendered {
+            let (candidate, granted) = (packed[at], &packing.packed[at]);
+            // Most are whole turns. They go without their texts, and they are made where they will be, which `push` does not do.
+            if let Some(role) = self.whole_turn(candidate, granted, leaving) {
+                spent[candidate.tier as usize] += candidate.tokens;
+                items.extend(std::iter::once_with(|| Item {
+                    tier: candidate.tier,
+                    kind: candidate.kind,
+                    id: candidate.id,
+                    name: String::new(),
+                    assistant: role == Role::Assistant,
+                    score: candidate.score,
+                    tokens: candidate.tokens,
+                    reason: candidate.reason,
+                    pinned: candidate.pinned,
+                    truncated: false,
+                    text: None,
+                }));
+            } else if let Some(item) = self.render(candidate, granted, base.as_deref(), &tool_texts, call)? {
                 spent[item.tier as usize] += item.tokens;
                 items.push(item);
             }
@@ -1218,12 +1253,12 @@ impl Session {
         let mut candidates = if settings.profile == Profile::Spec {
             select::spec_pinned(&self.log, &of.query.turns, overhead)
         } else {
-            let Workspace { text, calibrated, recency, .. } = workspace;
+            let Workspace { text, mentions, calibrated, recency, .. } = workspace;
             let recency = recency.over(&self.log, settings.half_life);
             let needs = if of.needs.len() == self.log.len() {
                 Cow::Borrowed(&of.needs)
             } else {
-                Cow::Owned(classify::needs(&self.log, text, calibrated, recency, of).scores())
+                Cow::Owned(classify::needs(&self.log, text, mentions, calibrated, recency, of).scores())
             };
             select::turns(&self.log, of, &needs, overhead)
         };
@@ -1440,15 +1475,25 @@ impl Session {
         Ok(found)
     }
 
+    /// Who spoke, if it is all of a turn that the log will still have without its `leaving` oldest.
+    #[inline]
+    fn whole_turn(&self, candidate: &Candidate, packed: &envelope::Packed, leaving: usize) -> Option<Role> {
+        if candidate.kind != ItemKind::Turn || packed.cut {
+            return None;
+        }
+        let at = self.log.position(candidate.id).filter(|at| *at >= leaving)?;
+        Some(self.log.traits()[at].role())
+    }
+
     fn render(
         &self,
         candidate: &Candidate,
         packed: &envelope::Packed,
         base: Option<&KnowledgeBase>,
         tools: &FxHashMap<u32, String>,
-        overhead: u32,
         call: Call<'_>,
     ) -> Result<Option<Item>> {
+        let overhead = call.options.message_overhead;
         let mut name = String::new();
         let mut assistant = false;
         let text: Cow<'_, str> = match candidate.kind {
@@ -1480,7 +1525,6 @@ impl Session {
         if text.is_empty() {
             return Ok(None);
         }
-        let whole = candidate.kind == ItemKind::Turn && !packed.cut;
         Ok(Some(Item {
             tier: candidate.tier,
             kind: candidate.kind,
@@ -1492,7 +1536,7 @@ impl Session {
             reason: candidate.reason,
             pinned: candidate.pinned,
             truncated: packed.cut,
-            text: if whole { String::new() } else { text.into_owned() },
+            text: Some(text.into_owned()),
         }))
     }
 

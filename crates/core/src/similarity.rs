@@ -73,30 +73,56 @@ pub fn normalise(v: &mut [f32]) -> Result<()> {
     let scaled = vectorised(
         #[inline(always)]
         || {
-            // In f64, so that neither a tiny nor a huge vector under- or overflows.
-            let mut lanes = [0.0f64; 8];
-            let (groups, tail) = v.as_chunks::<8>();
-            for group in groups {
-                for (sum, x) in lanes.iter_mut().zip(group) {
-                    *sum += f64::from(*x) * f64::from(*x);
-                }
-            }
-            for (sum, x) in lanes.iter_mut().zip(tail) {
-                *sum += f64::from(*x) * f64::from(*x);
-            }
-            let squares = lanes.iter().sum::<f64>();
-            // The squares of finite numbers of f32 are finite in f64, and above zero unless all are zero.
-            let fine = squares > 0.0 && squares.is_finite();
-            if fine {
-                let scale = 1.0 / squares.sqrt();
+            let scale = unit_scale(v);
+            if let Some(scale) = scale {
                 for x in &mut *v {
                     *x = (f64::from(*x) * scale) as f32;
                 }
             }
-            fine
+            scale.is_some()
         },
     );
     if scaled { Ok(()) } else { check(v) }
+}
+
+/// Puts `v`, scaled to length 1, into `unit`.
+///
+/// # Errors
+/// As [`check`]; `unit` is of no use then.
+pub fn unit_into(v: &[f32], unit: &mut Vec<f32>) -> Result<()> {
+    unit.resize(v.len(), 0.0);
+    let scaled = vectorised(
+        #[inline(always)]
+        || {
+            let scale = unit_scale(v);
+            if let Some(scale) = scale {
+                for (unit, x) in unit.iter_mut().zip(v) {
+                    *unit = (f64::from(*x) * scale) as f32;
+                }
+            }
+            scale.is_some()
+        },
+    );
+    if scaled { Ok(()) } else { check(v) }
+}
+
+/// What brings a vector to length 1; `None` for one without a direction.
+#[inline(always)]
+fn unit_scale(v: &[f32]) -> Option<f64> {
+    // In f64, so that neither a tiny nor a huge vector under- or overflows.
+    let mut lanes = [0.0f64; 8];
+    let (groups, tail) = v.as_chunks::<8>();
+    for group in groups {
+        for (sum, x) in lanes.iter_mut().zip(group) {
+            *sum += f64::from(*x) * f64::from(*x);
+        }
+    }
+    for (sum, x) in lanes.iter_mut().zip(tail) {
+        *sum += f64::from(*x) * f64::from(*x);
+    }
+    let squares = lanes.iter().sum::<f64>();
+    // The squares of finite numbers of f32 are finite in f64, and above zero unless all are zero.
+    (squares > 0.0 && squares.is_finite()).then(|| 1.0 / squares.sqrt())
 }
 
 /// Refuses a vector that has no direction.

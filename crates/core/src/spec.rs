@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::error::Result;
 use crate::intent::Intent;
-use crate::references::{Item, Reason, Reference, ReferenceType, Target};
+use crate::references::{Alternatives, Item, Reason, Reference, ReferenceType, Target};
 use crate::scratch::ScratchBuffer;
 use crate::text::Pack;
 use crate::turn_log::{Role, TurnLog};
@@ -211,6 +211,14 @@ pub struct Detected {
     pub references: [Option<(usize, usize)>; 5],
 }
 
+impl Detected {
+    /// It has a referential expression.
+    #[inline]
+    pub fn points_back(&self) -> bool {
+        self.references.iter().any(Option::is_some)
+    }
+}
+
 /// `detect_referential_expressions` and both marker tests in one pass. Markers match anywhere, as `phrase in turn` does;
 /// the document does not say how expressions are found, so those match whole words.
 ///
@@ -250,7 +258,7 @@ pub fn classify_intent(
         (Intent::ToolReference, Reason::SpecMarker, 0.0)
     } else if detected.clarify {
         (Intent::Clarify, Reason::SpecMarker, 0.0)
-    } else if detected.references.iter().any(Option::is_some) {
+    } else if detected.points_back() {
         (Intent::DrillDown, Reason::SpecMarker, 0.0)
     } else if detected.go_on {
         (Intent::Continue, Reason::SpecMarker, 0.0)
@@ -290,7 +298,7 @@ pub fn resolve_references(source: &str, detected: &Detected, log: &TurnLog, scra
             span,
             kind,
             target,
-            alternatives: Vec::new(),
+            alternatives: Alternatives::default(),
             items,
             rows: Vec::new(),
             confidence: 1.0,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{ThreadNames, Thresholds};
 use crate::growth;
 use crate::headers::LONGEST;
+use crate::mentions::Mentions;
 use crate::model::{self, Linear};
 use crate::references::{Reason, Reference, Target};
 use crate::text::{Class, Phrase, PhraseKind, Text};
@@ -307,6 +308,8 @@ pub struct Evidence<'a> {
     pub references: &'a [Reference],
     /// Content words.
     pub terms: &'a [u32],
+    /// Which turns hold them.
+    pub mentions: &'a Mentions,
     /// What the turn means: its vector of the built-in table, empty without.
     pub meaning: &'a [f32],
     /// The turn cannot be understood alone.
@@ -315,10 +318,20 @@ pub struct Evidence<'a> {
     pub speaker: u16,
 }
 
+/// Lists reused from turn to turn.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    all: Vec<Closeness>,
+    /// Threads that hold a term.
+    holders: Vec<u32>,
+}
+
 /// Closeness of the turn to every thread, by ordinal. Cost: a look at every turn of the log, and one at those that hold a term.
-pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
-    let Evidence { log, terms, .. } = *evidence;
-    let mut all = vec![Closeness::default(); threads.all().len()];
+pub fn closeness<'b>(threads: &Threads, evidence: &Evidence<'_>, buffers: &'b mut Buffers) -> &'b [Closeness] {
+    let Evidence { log, mentions, .. } = *evidence;
+    let Buffers { all, holders } = buffers;
+    all.clear();
+    all.resize(threads.all().len(), Closeness::default());
     for (position, turn) in log.traits().iter().enumerate() {
         let Some(close) = all.get_mut(turn.thread as usize) else { continue };
         let similarity = evidence.similarities.get(position).copied().unwrap_or(0.0);
@@ -337,18 +350,16 @@ pub fn closeness(threads: &Threads, evidence: &Evidence<'_>) -> Vec<Closeness> {
         close.age = (log.len() - position) as u32;
         close.turns += 1;
     }
-    let idf: Vec<f32> = terms.iter().map(|term| log.idf(*term)).collect();
-    let total = idf.iter().sum::<f32>().max(f32::MIN_POSITIVE);
-    let mut holders: Vec<u32> = Vec::new();
-    for (term, idf) in terms.iter().zip(&idf) {
+    let total = mentions.rarity();
+    for (term, idf) in mentions.held().iter().map(|held| held.idf).enumerate() {
         holders.clear();
-        log.holders(*term, |at| {
+        mentions.holders(term, log, |at| {
             let thread = log.traits()[at].thread;
             if (thread as usize) < all.len() && holders.last() != Some(&thread) && !holders.contains(&thread) {
                 holders.push(thread);
             }
         });
-        for thread in &holders {
+        for thread in holders.iter() {
             let close = &mut all[*thread as usize];
             close.overlap += idf / total;
             if holders.len() == 1 {
@@ -403,7 +414,7 @@ pub fn subject_features(evidence: &Evidence<'_>, all: &[Closeness]) -> [f32; SUB
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 5));
     let opens = |class: Class| flag(words.first().is_some_and(|w| w.class.has(class)));
     let names = words.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count();
-    let unseen_count = terms.iter().filter(|term| log.frequency(**term) == 0).count() as f32;
+    let unseen_count = evidence.mentions.held().iter().filter(|held| held.frequency == 0).count() as f32;
     let unseen = unseen_count / terms.len().max(1) as f32;
     let closest = all.iter().map(|close| close.similarity.max(close.answers)).fold(0.0, f32::max);
     let resolved = references.iter().filter(|r| r.target.is_some()).map(|r| r.confidence).fold(0.0, f32::max);
@@ -449,9 +460,10 @@ pub struct Inspection {
 /// What [`assign`] looks at, for fitting its weights.
 pub fn inspect(threads: &Threads, evidence: &Evidence<'_>) -> Option<Inspection> {
     let active = threads.active(evidence.speaker)?;
-    let all = closeness(threads, evidence);
+    let mut buffers = Buffers::default();
+    let all = closeness(threads, evidence, &mut buffers);
     let of = threads.of(evidence.speaker).map(|at| (at, all[at as usize].features().to_vec())).collect();
-    Some(Inspection { active, threads: of, subject: subject_features(evidence, &all).to_vec() })
+    Some(Inspection { active, threads: of, subject: subject_features(evidence, all).to_vec() })
 }
 
 /// One choice among the active thread, the dormant ones and a new one: each has a score from what the turn shares with it,
@@ -475,12 +487,12 @@ fn models() -> &'static Models {
 
 /// One decision: resume, new, join or stay. G-17 asks for the join first; labelled data shows that a turn may resemble the
 /// thread and still leave it, so all threads are heard before the threshold.
-pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds) -> Decision {
+pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds, buffers: &mut Buffers) -> Decision {
     let next = threads.all().len() as u32;
     let Some(active) = threads.active(evidence.speaker) else {
         return Decision { thread: next, event: ThreadEvent::New, similarity: 0.0, reason: Reason::FirstTurn };
     };
-    let all = closeness(threads, evidence);
+    let all = closeness(threads, evidence, buffers);
     let here = all[active as usize];
     let decided = |thread: u32, event, reason| {
         let similarity = all.get(thread as usize).map_or(here.similarity, |close| close.similarity);
@@ -496,7 +508,7 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
         return decided(active, ThreadEvent::Stay, Reason::DependsOnLog);
     }
     let models = models();
-    let subject = subject_features(evidence, &all);
+    let subject = subject_features(evidence, all);
     let stays = models.active.score(&here.features());
     let dormant = threads
         .of(evidence.speaker)

@@ -443,7 +443,8 @@ impl TurnLog {
     }
 
     /// Terms of the turn at a position.
-    fn terms(&self, at: usize) -> &[u32] {
+    #[inline]
+    pub fn terms(&self, at: usize) -> &[u32] {
         self.terms.get(self.begin(at).1..self.places[at].terms as usize).unwrap_or_default()
     }
 
@@ -486,7 +487,12 @@ impl TurnLog {
     /// The newest turn of a role.
     #[inline(always)]
     pub fn last(&self, role: Role) -> Option<Turn<'_>> {
-        self.traits.iter().rposition(|of| of.role() == role).map(|at| self.turn(at))
+        self.last_position(role).map(|at| self.turn(at))
+    }
+
+    /// Position of the newest turn of a role.
+    pub fn last_position(&self, role: Role) -> Option<usize> {
+        self.traits.iter().rposition(|turn| turn.role() == role)
     }
 
     /// True when the id was given out and has left the log by eviction.
@@ -573,7 +579,12 @@ impl TurnLog {
 
     /// Rarity of a term among the turns: BM25's idf, ≥ 0.
     pub fn idf(&self, term: u32) -> f32 {
-        let (n, df) = (self.len() as f32, self.frequency(term) as f32);
+        self.rarity(self.frequency(term))
+    }
+
+    /// Rarity of a term that so many turns hold.
+    pub fn rarity(&self, frequency: u32) -> f32 {
+        let (n, df) = (self.len() as f32, frequency as f32);
         (1.0 + (n - df + 0.5) / (df + 0.5)).ln()
     }
 
@@ -720,17 +731,37 @@ fn room(more: usize, held: usize) -> Result<()> {
 
 /// Hashes of the first `most` different content words of a text, in order of first mention.
 pub fn content_terms(text: &Text, most: usize) -> Vec<u32> {
-    // Most terms are new, and a bit of their own says so.
-    let mut seen = [0u64; 16];
+    let mut seen = Seen::default();
     let mut terms: Vec<u32> = Vec::new();
     for word in text.words().iter().filter(|word| word.is_content()) {
-        let (at, bit) = (word.term as usize % seen.len(), 1 << (word.term >> 26));
-        if terms.len() < most && (seen[at] & bit == 0 || !terms.contains(&word.term)) {
+        if terms.len() < most && !seen.is_among(word.term, &terms) {
             terms.push(word.term);
-            seen[at] |= bit;
+            seen.note(word.term);
         }
     }
     terms
+}
+
+/// Tells most terms that are not among some: a bit of their own says so.
+#[derive(Default)]
+pub struct Seen([u64; 16]);
+
+impl Seen {
+    fn bit(term: u32) -> (usize, u64) {
+        (term as usize % 16, 1 << (term >> 26))
+    }
+
+    /// One more term.
+    pub fn note(&mut self, term: u32) {
+        let (at, bit) = Self::bit(term);
+        self.0[at] |= bit;
+    }
+
+    /// True when a term is among `terms`, all of which were noted.
+    pub fn is_among(&self, term: u32, terms: &[u32]) -> bool {
+        let (at, bit) = Self::bit(term);
+        self.0[at] & bit != 0 && terms.contains(&term)
+    }
 }
 
 /// Different content words that a turn is found by; a longer one is found by its beginning.

@@ -394,27 +394,13 @@ fn packed(turn: &Assembled, session: &Session, expected: &Expected, wrong: &mut 
         let found = keyed(key).map(|item| item.score);
         wrong.unless(found.is_some_and(|found| (found - score).abs() < 1e-6), "score", (key, found));
     }
-    // A whole turn is told by its id alone.
-    let told = |item: &Item| match session.log().get(item.id).filter(|_| item.kind == ItemKind::Turn && !item.truncated)
-    {
-        Some(turn) => turn.text.to_owned(),
-        None => item.text.clone(),
-    };
     for (key, texts) in &expected.has {
-        let found = keyed(key).map(told);
-        wrong.unless(
-            found.as_ref().is_some_and(|found| texts.iter().all(|text| found.contains(text))),
-            "text",
-            (key, found),
-        );
+        let found = keyed(key).map(|item| session.text_of(item));
+        wrong.unless(found.is_some_and(|found| texts.iter().all(|text| found.contains(text))), "text", (key, found));
     }
     for (key, texts) in &expected.has_not {
-        let found = keyed(key).map(told);
-        wrong.unless(
-            found.as_ref().is_some_and(|found| !texts.iter().any(|text| found.contains(text))),
-            "text",
-            (key, found),
-        );
+        let found = keyed(key).map(|item| session.text_of(item));
+        wrong.unless(found.is_some_and(|found| !texts.iter().any(|text| found.contains(text))), "text", (key, found));
     }
 }
 

@@ -21,18 +21,19 @@ unsafe extern "C" fn callback(env: sys::napi_env, info: sys::napi_callback_info)
     // SAFETY: those of this call, to which the values belong.
     unsafe {
         raw::run(env, info, |given, count| {
-            let texts = classify(env, given, count)?;
             let mut value = ptr::null_mut();
-            if !texts.is_empty() {
-                // The text is as long as said; without an answer `value` stays null, which is `undefined`.
-                sys::napi_create_string_utf8(env, texts.as_ptr().cast(), texts.len() as isize, &raw mut value);
+            if classify(env, given, count)? {
+                Out::texts(|texts| {
+                    // The text is as long as said; without an answer `value` stays null, which is `undefined`.
+                    sys::napi_create_string_utf8(env, texts.as_ptr().cast(), texts.len() as isize, &raw mut value)
+                });
             }
             Ok(value)
         })
     }
 }
 
-/// Arguments: session, text, overrides, vector.
+/// Arguments: session, text, overrides, vector. True when the answer has texts.
 ///
 /// # Safety
 /// `env` is the environment of a call under way, to which the values belong.
@@ -40,7 +41,7 @@ unsafe fn classify(
     env: sys::napi_env,
     [session, content, overrides, vector]: [sys::napi_value; 4],
     count: usize,
-) -> Outcome<String> {
+) -> Outcome<bool> {
     // SAFETY: as of this function.
     let handle = unsafe { raw::handle(env, session)? };
     // Asking what an absent argument is costs as much as reading one.

@@ -163,16 +163,15 @@ impl Columns {
         self.push(of.items.len() as u32);
         for item in &of.items {
             // The façade has the texts of turns, or asks for them once: they need not cross in every envelope.
-            let told = item.kind != ItemKind::Turn || item.truncated || session.log().get(item.id).is_none();
-            let flags = bits(&[item.pinned, item.truncated, item.assistant, told]);
+            let flags = bits(&[item.pinned, item.truncated, item.assistant, item.text.is_some()]);
             self.push(flags | u32::from(tier(item.tier)) << 4 | u32::from(kind(item.kind)) << 6);
             self.push(item.id);
             self.push(item.score);
             self.push(item.tokens);
             self.push(item.reason as u8);
-            if told {
+            if let Some(text) = &item.text {
                 self.text(&item.name);
-                self.text(&item.text);
+                self.text(text);
             }
         }
         self.left_out(&of.left);

@@ -53,15 +53,20 @@ struct Out {
 }
 
 impl Out {
-    /// Makes a result with `fill`, writes its numbers to the buffer and returns its texts.
-    fn answer(fill: impl FnOnce(&mut Columns)) -> String {
+    /// Makes a result with `fill` and writes its numbers to the buffer; true when it has texts.
+    fn answer(fill: impl FnOnce(&mut Columns)) -> bool {
         OUT.with_borrow_mut(|out| {
             out.columns.clear();
             fill(&mut out.columns);
             out.columns.finish();
             out.deliver();
-            std::mem::take(&mut out.columns.blob)
+            !out.columns.blob.is_empty()
         })
+    }
+
+    /// Reads the texts of the last result.
+    fn texts<T>(read: impl FnOnce(&str) -> T) -> T {
+        OUT.with_borrow(|out| read(&out.columns.blob))
     }
 
     /// Copies the columns into the registered buffer; only their number when they do not fit.
@@ -265,7 +270,8 @@ pub fn classify_before(
             let of = cx.call(*env, 0.0, &overrides, |session, options, call, workspace, _| {
                 session.classify_before(next, &content.0, vector, options, call, workspace)
             })?;
-            Ok(Out::answer(|columns| columns.classification(&of, &content.0, cx.session, true)))
+            Out::answer(|columns| columns.classification(&of, &content.0, cx.session, true));
+            Ok(Out::texts(str::to_owned))
         })
     })
 }
@@ -291,10 +297,11 @@ pub fn assemble(
             let of = cx.call(*env, now, &overrides, |session, options, call, workspace, base| {
                 session.assemble(&content.0, vector, options, base, call, workspace)
             })?;
-            Ok(Out::answer(|columns| {
+            Out::answer(|columns| {
                 columns.classification(&of.classification, &content.0, cx.session, true);
                 columns.assembled(&of, cx.session);
-            }))
+            });
+            Ok(Out::texts(str::to_owned))
         })
     })
 }

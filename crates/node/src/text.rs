@@ -91,13 +91,18 @@ impl Buffers {
 fn utf8(units: &[u16], text: &mut String) {
     let mut bytes = std::mem::take(text).into_bytes();
     bytes.clear();
-    // Without a branch for each unit both loops are vectorised.
-    if units.iter().fold(0, |all, unit| all | unit) < 0x80 {
-        bytes.extend(units.iter().map(|unit| *unit as u8));
+    // Without a branch for each unit the loop is vectorised.
+    let mut all = 0;
+    bytes.extend(units.iter().map(|unit| {
+        all |= unit;
+        *unit as u8
+    }));
+    if all < 0x80 {
         // SAFETY: every byte is below 0x80.
         *text = unsafe { String::from_utf8_unchecked(bytes) };
         return;
     }
+    bytes.clear();
     bytes.resize(units.len() * 3, 0);
     // SAFETY: every byte is zero.
     *text = unsafe { String::from_utf8_unchecked(bytes) };

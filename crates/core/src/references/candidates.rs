@@ -78,12 +78,12 @@ pub struct Candidate {
 /// Candidates looked at in one turn; nobody points at more, and a flood of "it" must not stop the event loop.
 const MOST: usize = 64;
 
-/// All candidates of a turn, left to right, none inside another (SPEC-028 §4.2, G-36). Cost: linear in the words.
-pub fn detect_referential_expressions(source: &str, text: &Text) -> Vec<Candidate> {
-    let mut found: Vec<Candidate> = Vec::new();
+/// All candidates of a turn into `found`, left to right, none inside another (SPEC-028 §4.2, G-36). Cost: linear in the words.
+pub fn detect_referential_expressions(source: &str, text: &Text, found: &mut Vec<Candidate>) {
+    found.clear();
     let mut at = 0;
     while at < text.words().len() && found.len() < MOST {
-        match candidate(source, text, at) {
+        match Some(at).filter(|at| may_open(text, *at)).and_then(|at| candidate(source, text, at)) {
             Some(candidate) => {
                 at = candidate.words.end.max(at + 1);
                 found.push(candidate);
@@ -91,11 +91,10 @@ pub fn detect_referential_expressions(source: &str, text: &Text) -> Vec<Candidat
             None => at += 1,
         }
     }
-    found
 }
 
-fn candidate(source: &str, text: &Text, at: usize) -> Option<Candidate> {
-    // Most words open no expression.
+/// False for most words that open no expression.
+fn may_open(text: &Text, at: usize) -> bool {
     const OPENS: Class = Class::REFERRING
         .or(Class::DEFINITE)
         .or(Class::INDEFINITE)
@@ -118,17 +117,19 @@ fn candidate(source: &str, text: &Text, at: usize) -> Option<Candidate> {
         .or(Class::LABEL)
         .or(Class::EARLIER)
         .or(Class::TOOL);
-    let word = text.words()[at];
-    if connects(text, at) {
-        return None;
-    }
-    let again = || text.words().get(at + 1).is_some_and(|next| next.class.has(Class::AGAIN));
-    let opens = word.class.has(OPENS) || word.tag == Tag::Number || word.end == word.start + 1;
-    let opens = opens
-        || owned(text, at)
+    let words = text.words();
+    let word = &words[at];
+    word.class.has(OPENS)
+        || word.tag == Tag::Number
+        || word.end == word.start + 1
         || text.grammar().modifiers_after && word.tag == Tag::Noun
-        || text.grammar().no_article && word.class.has(Class::EARLIER.or(Class::TOOL));
-    if !opens && !again() && !text.phrases().iter().any(|phrase| phrase.words.start == at) {
+        || words.get(at + 1).is_some_and(|next| next.class.has(Class::AGAIN))
+        || owned(text, at)
+        || text.phrases().iter().any(|phrase| phrase.words.start == at)
+}
+
+fn candidate(source: &str, text: &Text, at: usize) -> Option<Candidate> {
+    if connects(text, at) {
         return None;
     }
     reported(text, at)
@@ -155,10 +156,12 @@ fn reported(text: &Text, at: usize) -> Option<Candidate> {
         return None;
     }
     let way = words[at].class.has(Class::DEFINITE) && words.get(at + 1).is_some_and(|_| text.role(at + 1) == "way");
-    if !(text.role(at) == "what"
-        || way
-        || words[at].class.has(Class::CONJUNCTION.or(Class::PREPOSITION)) && matches!(text.role(at), "like" | "as"))
-    {
+    let reports = match text.role(at) {
+        "what" => true,
+        "like" | "as" => words[at].class.has(Class::CONJUNCTION.or(Class::PREPOSITION)),
+        _ => false,
+    };
+    if !reports && !way {
         return None;
     }
     if let Some(verb) = inverted_end(text, at) {
@@ -532,8 +535,12 @@ fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
 }
 
 fn pronoun(text: &Text, at: usize) -> Option<Candidate> {
+    const PRONOUN: Class = Class::REFERRING.or(Class::PLACE).or(Class::TIME).or(Class::ONE).or(Class::OTHER);
     let words = text.words();
     let word = words[at];
+    if !word.class.has(PRONOUN) {
+        return None;
+    }
     let owns = text.grammar().clauses_before && words.get(at + 1).is_some_and(|_| text.role(at + 1) == "of");
     let shape = if owns && word.class.has(Class::IT.or(Class::THEY).or(Class::PERSON)) {
         let end = phrase_end(text, at + 2);
@@ -850,11 +857,17 @@ mod tests {
     use super::*;
     use crate::text::Pack;
 
+    fn detected(source: &str, text: &Text) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        detect_referential_expressions(source, text, &mut found);
+        found
+    }
+
     fn found(source: &str) -> Vec<(String, Shape)> {
         let mut text = Text::default();
         text.read(source, &Pack::of("en"));
         let words = text.words();
-        detect_referential_expressions(source, &text)
+        detected(source, &text)
             .into_iter()
             .map(|c| {
                 (source[words[c.words.start].start as usize..words[c.words.end - 1].end as usize].to_owned(), c.shape)
@@ -948,7 +961,7 @@ mod tests {
             let mut text = Text::default();
             text.read(source, &Pack::of(locale));
             let words = text.words();
-            let spans = detect_referential_expressions(source, &text).into_iter().map(|c| {
+            let spans = detected(source, &text).into_iter().map(|c| {
                 let (from, to) = (words[c.words.start].start as usize, words[c.words.end - 1].end as usize);
                 (source[from..to].to_owned(), c.shape)
             });

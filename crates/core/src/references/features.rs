@@ -1,7 +1,10 @@
 //! What is known of a candidate expression, in numbers with names.
 
+use std::sync::OnceLock;
+
 use super::candidates::{Candidate, Shape, is_plural};
-use super::scene::{Mention, Scene};
+use super::offers::{Offer, Offers};
+use super::scene::{MENTIONED, Mention, Scene};
 use crate::text::{Class, Gap, PhraseKind, Tag, Text, Word};
 use crate::turn_log::Role;
 
@@ -115,67 +118,6 @@ pub const CANDIDATE_FEATURES: [&str; 106] = [
     "similarity.best",
 ];
 
-/// Words before a candidate that are searched for an antecedent inside the turn.
-const LOOK_BACK: usize = 40;
-
-/// What the words before a candidate offer as antecedents inside the turn.
-#[derive(Default)]
-struct Before {
-    nouns: u32,
-    /// Nouns a pronoun could stand for: not asked about, not of speech or time, not governing the pronoun.
-    antecedents: u32,
-    antecedents_in_sentence: u32,
-    content: u32,
-    plural: bool,
-    singular: bool,
-    name: bool,
-    human: bool,
-    same_head: bool,
-    verb: bool,
-}
-
-impl Before {
-    fn read(text: &Text, start: usize, head: Option<Word>) -> Self {
-        let words = text.words();
-        let sentence = words[start].sentence;
-        let mut seen = Self::default();
-        // What stands further back in a long turn is no antecedent of a pronoun.
-        for at in start.saturating_sub(LOOK_BACK)..start {
-            let word = &words[at];
-            seen.human |= word.class.has(Class::HUMAN);
-            seen.same_head |= head.is_some_and(|head| head.term == word.term);
-            seen.verb |= matches!(word.tag, Tag::Verb | Tag::Past) || word.class.has(Class::BE.or(Class::AUXILIARY));
-            if !word.is_content() {
-                continue;
-            }
-            seen.content += 1;
-            seen.name |= word.capital && !word.opens();
-            if word.tag != Tag::Noun || word.class.has(Class::REQUEST) {
-                continue;
-            }
-            seen.nouns += 1;
-            let article = at.checked_sub(1).map(|i| words[i]);
-            let further = at.checked_sub(2).map(|i| words[i]);
-            let asked = article.is_some_and(|a| a.class.has(Class::WH))
-                || further.is_some_and(|f| f.class.has(Class::WH))
-                    && !article.is_some_and(|a| a.class.has(Class::DEFINITE.or(Class::BE).or(Class::AUXILIARY)));
-            let governs = at + 2 == start && words[at + 1].class.has(Class::PREPOSITION);
-            if asked || governs || word.class.has(Class::SPEECH.or(Class::UNIQUE).or(Class::ITEM)) {
-                continue;
-            }
-            let plural = is_plural(text, at);
-            let head_noun = !words.get(at + 1).is_some_and(|next| {
-                next.tag == Tag::Noun && next.is_content() && !next.gap.has(Gap::STOP.or(Gap::PAUSE))
-            });
-            seen.antecedents += 1;
-            seen.antecedents_in_sentence += u32::from(word.sentence == sentence);
-            seen.plural |= plural;
-            seen.singular |= !plural && head_noun;
-        }
-        seen
-    }
-}
-
 /// What earlier expressions of the turn a candidate may only repeat.
 #[derive(Default)]
 struct Chain {
@@ -234,19 +176,16 @@ struct Known {
 impl Known {
     fn read(candidate: &Candidate, scene: &Scene<'_>) -> Self {
         let words = scene.context.text.words();
-        let head = candidate
-            .head
-            .map(|at| words[at])
-            .filter(|w| w.is_content() || w.class.has(Class::GENERIC.or(Class::ITEM)));
-        let mention = head.and_then(|w| scene.context.last_mention(w.term));
-        let terms = mention.map(|m| scene.context.log.turns().at(m.position).terms);
+        let head =
+            candidate.head.filter(|at| words[*at].is_content() || words[*at].class.has(Class::GENERIC.or(Class::ITEM)));
+        let mention = head.and_then(|at| scene.context.last_mention(at));
         let (mut all, mut known, mut together) = (0u32, 0u32, 0u32);
         for at in candidate.words.clone().filter(|at| Some(*at) != candidate.head) {
             let word = words[at];
             if word.is_content() && word.tag != Tag::Function {
                 all += 1;
                 known += u32::from(scene.knows(at));
-                together += u32::from(terms.is_some_and(|terms| terms.contains(&word.term)));
+                together += u32::from(mention.is_some_and(|m| scene.holds(at, m.position)));
             }
         }
         Self {
@@ -258,8 +197,14 @@ impl Known {
     }
 }
 
-/// The numbers of one candidate, each in [0, 1] or near it; `earlier` are the candidates before it. Cost: linear in the
-/// words before it and a look at the last turns for its head.
+/// How much the last mention of a head counts that is so far back.
+fn recency(distance: usize) -> f32 {
+    static BY_DISTANCE: OnceLock<[f32; MENTIONED + 1]> = OnceLock::new();
+    BY_DISTANCE.get_or_init(|| std::array::from_fn(|distance| 0.5f32.powf(distance as f32 / 4.0)))[distance]
+}
+
+/// The numbers of one candidate, each in [0, 1] or near it; `earlier` are the candidates before it. Cost: linear in its
+/// words, and a look at those before it for its head.
 pub(super) fn candidate_features(
     candidate: &Candidate,
     earlier: &[Candidate],
@@ -286,15 +231,15 @@ pub(super) fn candidate_features(
     let head_word = head.map(|at| words[at]);
     let last_word = words[end - 1];
     let head_is = |class: Class| head_word.is_some_and(|w| w.class.has(class));
-    let before = Before::read(text, outer, head_word);
+    let (before, in_sentence) = scene.offers.before(text, outer);
+    let same_head = head.is_some_and(|head| Offers::repeats(text, outer, head));
     let chain = Chain::read(candidate, earlier, scene);
     let found = Known::read(candidate, scene);
     let mention = found.mention;
     let known = mention.is_some();
-    let recency = mention.map_or(0.0, |m| 0.5f32.powf(m.distance as f32 / 4.0));
-    let everywhere = head_word
-        .filter(|_| known)
-        .map_or(0.0, |w| scene.context.log.frequency(w.term) as f32 / scene.context.log.len().max(1) as f32);
+    let recency = mention.map_or(0.0, |m| recency(m.distance));
+    let everywhere =
+        head.filter(|_| known).map_or(0.0, |at| scene.frequency(at) as f32 / scene.context.log.len().max(1) as f32);
     let last_answer = mention.is_some_and(|m| m.distance <= 2 && m.role == Role::Assistant);
 
     let definite = matches!(shape, Shape::Definite | Shape::DefiniteBare);
@@ -307,9 +252,13 @@ pub(super) fn candidate_features(
     let preposition = !text.grammar().postpositions && next.is_some_and(|w| w.class.has(Class::PREPOSITION));
     let modified = (definite && preposition).then(|| complement(text, end)).flatten();
     let modifier_known = modified.is_some_and(|at| scene.knows(at));
-    let idiom = (start.saturating_sub(6)..end)
-        .any(|at| text.phrase_at(at, PhraseKind::Idiom).is_some_and(|p| start < p.words.end));
+    let idiom = text.phrases().iter().any(|p| {
+        p.kind == PhraseKind::Idiom && (start.saturating_sub(6)..end).contains(&p.words.start) && start < p.words.end
+    });
     let superlative = range.clone().any(|at| is_superlative(text, at));
+    let classes = |of: &[Word]| of.iter().fold(Class::NONE, |all, word| all.or(word.class));
+    let behind_first = &words[start + 1..range.end];
+    let (behind, inside) = (classes(behind_first), classes(&words[range.clone()]));
     let unique =
         head_is(Class::UNIQUE) || head.is_none() && *shape == Shape::DefiniteBare && last_word.class.has(Class::UNIQUE);
     let one = *shape == Shape::One;
@@ -340,18 +289,18 @@ pub(super) fn candidate_features(
         flag(*shape == Shape::It && extraposed(text, start)),
         flag(*shape == Shape::PlaceTime && existential(text, start)),
         flag(superlative),
-        before.nouns.min(4) as f32 / 4.0,
-        before.antecedents.min(4) as f32 / 4.0,
-        before.antecedents_in_sentence.min(3) as f32 / 3.0,
-        flag(before.plural),
-        flag(before.name),
-        flag(before.same_head),
-        before.content.min(8) as f32 / 8.0,
-        flag(*shape == Shape::It && before.singular),
-        flag(*shape == Shape::They && before.plural),
-        flag(*shape == Shape::Person && (before.human || before.name)),
-        flag(*shape == Shape::Possessive && before.nouns > 0),
-        flag(*shape == Shape::Demonstrative && before.verb && before.nouns > 0),
+        before.count(Offer::NOUN).min(4) as f32 / 4.0,
+        before.count(Offer::ANTECEDENT).min(4) as f32 / 4.0,
+        in_sentence.count(Offer::ANTECEDENT).min(3) as f32 / 3.0,
+        flag(before.has(Offer::PLURAL)),
+        flag(before.has(Offer::NAME)),
+        flag(same_head),
+        before.count(Offer::CONTENT).min(8) as f32 / 8.0,
+        flag(*shape == Shape::It && before.has(Offer::SINGULAR)),
+        flag(*shape == Shape::They && before.has(Offer::PLURAL)),
+        flag(*shape == Shape::Person && (before.has(Offer::HUMAN) || before.has(Offer::NAME))),
+        flag(*shape == Shape::Possessive && before.has(Offer::NOUN)),
+        flag(*shape == Shape::Demonstrative && before.has(Offer::VERB) && before.has(Offer::NOUN)),
         flag(chain.described),
         flag(chain.pronoun),
         flag(chain.same_words),
@@ -370,19 +319,18 @@ pub(super) fn candidate_features(
         flag(head_is(Class::SPEECH)),
         flag(head_is(Class::ITEM)),
         flag(head_is(Class::TOOL)),
-        flag(!pronoun && range.clone().any(|at| scene.context.scratch_holds(at))),
-        flag(range.clone().any(|at| words[at].capital && at > start)),
+        flag(!pronoun && scene.context.scratch_holds(range.clone())),
+        flag(behind_first.iter().any(|word| word.capital)),
         flag(head.is_none()),
         flag(plural),
         range.len() as f32 / 4.0,
         found.modifiers,
         flag(found.modifiers_new),
-        flag(range.clone().any(|at| words[at].class.has(Class::EARLIER))),
-        flag(range.clone().any(|at| words[at].class.has(Class::SAME.or(Class::OTHER)))),
+        flag(inside.has(Class::EARLIER)),
+        flag(inside.has(Class::SAME.or(Class::OTHER))),
         flag(
             *shape != Shape::Turn
-                && (range.clone().any(|at| at > start && words[at].class.has(Class::FIRST.or(Class::SECOND)))
-                    || text.phrase_at(start, PhraseKind::Said).is_some()),
+                && (behind.has(Class::FIRST.or(Class::SECOND)) || text.phrase_at(start, PhraseKind::Said).is_some()),
         ),
         flag(definite && known),
         flag(definite && (of || relative || preposition)),

@@ -4,16 +4,19 @@
 //! numbers, a small logistic model decides which of them point out of the turn, and [`resolve_references`] finds what they
 //! point at, or abstains.
 
+mod antecedents;
 mod candidates;
 mod features;
+mod offers;
 mod ordinal;
 mod resolve;
 mod scene;
 
+pub use antecedents::TARGET_FEATURES;
 pub use candidates::{Candidate, Shape, detect_referential_expressions};
 pub use features::CANDIDATE_FEATURES;
 pub use ordinal::Selector;
-pub use resolve::{Context, TARGET_FEATURES, inspect, resolve_references};
+pub use resolve::{Buffers, Context, inspect, resolve_references};
 
 use std::ops::Range;
 
@@ -60,6 +63,56 @@ pub enum Target {
     Scratch(u32),
 }
 
+/// Targets that come next to the best: two at most.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub struct Alternatives {
+    targets: [Option<Target>; 2],
+}
+
+impl Alternatives {
+    /// Number of targets.
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.targets[0].is_none()
+    }
+
+    /// The targets, best first.
+    pub fn iter(&self) -> impl Iterator<Item = &Target> {
+        self.targets.iter().flatten()
+    }
+
+    /// The targets, best first, to change.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Target> {
+        self.targets.iter_mut().flatten()
+    }
+}
+
+impl std::fmt::Debug for Alternatives {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+impl FromIterator<Target> for Alternatives {
+    fn from_iter<I: IntoIterator<Item = Target>>(targets: I) -> Self {
+        let mut targets = targets.into_iter();
+        Self { targets: [targets.next(), targets.next()] }
+    }
+}
+
+impl<'a> IntoIterator for &'a Alternatives {
+    type Item = &'a Target;
+    type IntoIter = std::iter::Flatten<std::slice::Iter<'a, Option<Target>>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.targets.iter().flatten()
+    }
+}
+
 /// One item of an enumeration: its 1-based position and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
@@ -79,7 +132,7 @@ pub struct Reference {
     /// `None`: an abstention.
     pub target: Option<Target>,
     /// Further targets, best first.
-    pub alternatives: Vec<Target>,
+    pub alternatives: Alternatives,
     /// Items of the target's enumeration.
     pub items: Vec<Item>,
     /// Rows of a tool result: 0-based index and exact text.

@@ -82,6 +82,9 @@ pub(super) fn selector(text: &Text, words: Range<usize>) -> Option<Selector> {
 pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selector)> {
     let words = text.words();
     let word = words[at];
+    if !may_begin(text, at) {
+        return None;
+    }
     if word.class.has(Class::LABEL)
         && !word.class.has(Class::CARDINAL)
         && let Some(found) = labelled(source, text, at)
@@ -198,6 +201,29 @@ pub(super) fn find(source: &str, text: &Text, at: usize) -> Option<(Range<usize>
         return None;
     }
     Some((at..end.max(after), selector))
+}
+
+/// False for most words that begin no position, by what they are alone.
+fn may_begin(text: &Text, at: usize) -> bool {
+    const BEGINS: Class = Class::LABEL
+        .or(Class::DEFINITE)
+        .or(Class::INDEFINITE)
+        .or(Class::NEAR)
+        .or(Class::FAR)
+        .or(Class::POSSESSIVE_SECOND)
+        .or(Class::PAIR)
+        .or(Class::LATTER)
+        .or(Class::ONE)
+        .or(Class::LAST)
+        .or(Class::CARDINAL)
+        .or(Class::ORDINAL);
+    let word = &text.words()[at];
+    word.class.has(BEGINS)
+        || word.tag == Tag::Number
+        || word.value != 0
+        || word.end == word.start + 1
+        || text.grammar().modifiers_after
+        || matches!(text.role(at), "all" | "both" | "either" | "neither" | "penultimate" | "middle")
 }
 
 /// "time", "century", "floor": nouns whose ordinals count something else than a list.
@@ -352,7 +378,7 @@ fn labelled(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
         return None;
     }
     let (chosen, end) = series(text, at + 1);
-    let selector = if chosen.len() == 1 { Selector::Label(chosen[0]) } else { Selector::At(chosen) };
+    let selector = if chosen.is_empty() { Selector::Label(next.value as u32) } else { Selector::At(chosen) };
     Some((at..end, selector))
 }
 
@@ -369,7 +395,8 @@ fn label_before(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, S
     labels.then(|| (at..at + 2, Selector::Label(u32::from(letter - b'A' + 1))))
 }
 
-/// "4 and 5", "2, 3 or 6", "one through three" from word `at` on, which is a number: the numbers and where they end.
+/// "4 and 5", "2, 3 or 6", "one through three" from word `at` on, which is a number: the numbers, none where
+/// it is the only one, and where they end.
 fn series(text: &Text, at: usize) -> (Vec<u32>, usize) {
     let words = text.words();
     let number = |i: usize| {
@@ -383,13 +410,16 @@ fn series(text: &Text, at: usize) -> (Vec<u32>, usize) {
             })
             .map(|w| w.value as u32)
     };
-    let mut chosen = vec![words[at].value as u32];
+    let mut chosen = Vec::new();
     let mut end = at + 1;
     loop {
         let through = words.get(end).is_some_and(|_| matches!(text.role(end), "through" | "thru"));
         let joint = usize::from(through || words.get(end).is_some_and(|w| w.class.has(Class::CONJUNCTION)));
         let listed = joint > 0 || words.get(end).is_some_and(|w| w.gap.has(Gap::PAUSE));
         let Some(next) = number(end + joint).filter(|_| listed) else { return (chosen, end) };
+        if chosen.is_empty() {
+            chosen.push(words[at].value as u32);
+        }
         if through && let Some(from) = chosen.last().copied().filter(|from| *from < next) {
             chosen.extend(from + 1..next);
         }
@@ -423,7 +453,7 @@ fn numerals(source: &str, text: &Text, at: usize) -> Option<(Range<usize>, Selec
     });
     let symbol = source[words[end - 1].end as usize..].starts_with(['%', '°', ':', '/'])
         || source[first.start as usize..words[end - 1].end as usize].contains([':', '/']);
-    (chosen.len() > 1 && !counted && !symbol && plain(end - 1)).then_some((at..end, Selector::At(chosen)))
+    (!chosen.is_empty() && !counted && !symbol && plain(end - 1)).then_some((at..end, Selector::At(chosen)))
 }
 
 /// "and what about B", "D please": a letter that stands alone.

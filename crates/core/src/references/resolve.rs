@@ -3,17 +3,20 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use super::antecedents::{self, antecedents};
 use super::candidates::{Candidate, Shape, detect_referential_expressions};
 use super::features::{CANDIDATE_FEATURES, candidate_features, pleonastic};
+use super::offers::Offers;
 use super::ordinal::Selector;
-use super::scene::{Mention, REACH, Scene};
-use super::{Item, Reason, Reference, ReferenceType, Target};
+use super::scene::{MENTIONED, Mention, REACH, Scene};
+use super::{Alternatives, Item, Reason, Reference, ReferenceType, Target};
 use crate::classify::CandidateInspection;
 use crate::embedding::StaticEmbedder;
+use crate::mentions::Mentions;
 use crate::model::{self, Linear, sigmoid};
 use crate::scratch::described::{described, named_rows};
 use crate::scratch::{ScratchBuffer, ToolKind, rows};
-use crate::text::{Class, Enumeration, EnumerationKind, Gap, Tag, Text, Word};
+use crate::text::{Class, Enumeration, EnumerationKind, Gap, Tag, Text};
 use crate::turn_log::{Role, Turn, TurnLog};
 
 /// What a turn is resolved against.
@@ -25,6 +28,8 @@ pub struct Context<'a> {
     pub text: &'a Text,
     /// Earlier turns; never the turn itself (G-33).
     pub log: &'a TurnLog,
+    /// Which of them hold which of its words.
+    pub mentions: &'a Mentions,
     /// Tool results held.
     pub scratch: &'a ScratchBuffer,
     /// Cosine of the turn to each turn of the log, by position; empty without vectors.
@@ -34,11 +39,14 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The newest turn within reach that holds `term`.
-    pub fn last_mention(&self, term: u32) -> Option<Mention> {
-        let turns = self.log.turns();
-        let at = self.log.last_holder(term, REACH * 2)?;
-        Some(Mention { position: at, distance: turns.len() - at, role: turns.at(at).role })
+    /// The newest turn within reach that holds word `at`.
+    pub(super) fn last_mention(&self, at: usize) -> Option<Mention> {
+        let first = self.log.len().saturating_sub(MENTIONED);
+        let position = match self.mentions.of_word(at) {
+            Some(held) => first + self.mentions.since(held, first).checked_ilog2()? as usize,
+            None => self.log.last_holder(self.text.words()[at].term, MENTIONED)?,
+        };
+        Some(Mention { position, distance: self.log.len() - position, role: self.log.traits()[position].role() })
     }
 
     /// True when a list within reach has the members selected.
@@ -54,14 +62,17 @@ impl Context<'_> {
         self.similarities.last().copied().unwrap_or(0.0)
     }
 
-    /// True when a tool result holds the word as a value.
-    pub(super) fn scratch_holds(&self, at: usize) -> bool {
-        let word = self.text.words()[at];
-        let tells = word.is_content() && !word.class.has(Class::GENERIC.or(Class::ITEM)) || word.tag == Tag::Number;
-        tells && !self.scratch.is_empty() && self.scratch.iter().any(|entry| entry.holds(self.text.folded(at)))
+    /// True when a tool result holds one of the words as a value.
+    pub(super) fn scratch_holds(&self, mut words: Range<usize>) -> bool {
+        let held = |at: usize| {
+            let word = &self.text.words()[at];
+            let tells = word.is_content() && !word.class.has(Class::GENERIC.or(Class::ITEM)) || word.tag == Tag::Number;
+            tells && self.scratch.iter().any(|entry| entry.holds(self.text.folded(at)))
+        };
+        !self.scratch.is_empty() && words.any(held)
     }
 
-    fn similarity(&self, position: usize) -> f32 {
+    pub(super) fn similarity(&self, position: usize) -> f32 {
         self.similarities.get(position).copied().unwrap_or(0.0)
     }
 }
@@ -70,14 +81,10 @@ impl Context<'_> {
 const SURE: f32 = 0.75;
 
 /// A definite phrase none of whose words the log has: most likely it brings its own subject ("edit the config file").
-fn unheard_of(candidate: &Candidate, context: &Context<'_>) -> bool {
+fn unheard_of(candidate: &Candidate, scene: &Scene<'_>) -> bool {
     matches!(candidate.shape, Shape::Definite | Shape::DefiniteBare)
-        && context.scratch.is_empty()
-        && !candidate
-            .words
-            .clone()
-            .map(|at| context.text.words()[at])
-            .any(|w| w.is_content() && context.log.frequency(w.term) > 0)
+        && scene.context.scratch.is_empty()
+        && !candidate.words.clone().any(|at| scene.context.text.words()[at].is_content() && scene.knows(at))
 }
 
 /// Probability that is enough when the expression is by its noun about tool output and there is some.
@@ -99,18 +106,34 @@ fn bare(candidate: &Candidate, context: &Context<'_>) -> bool {
         && !first.class.has(Class::DEFINITE)
 }
 
-/// Scans the turn for referential expressions and resolves each (R028-13, R028-14). Candidates that the model takes for
-/// something else are left out; those it takes for references that find nothing are returned without a target (G-16).
-pub fn resolve_references(context: &Context<'_>) -> Vec<Reference> {
-    let mut resolved: Vec<Reference> = Vec::new();
-    let candidates = detect_referential_expressions(context.source, context.text);
-    let scene = Scene::new(context);
-    let mut accepted: Vec<usize> = Vec::new();
-    let mut meaning = Vec::new();
+/// Lists reused from turn to turn.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    candidates: Vec<Candidate>,
+    /// Candidates that are references.
+    accepted: Vec<usize>,
+    meaning: Vec<f32>,
+    offers: Offers,
+}
+
+/// Scans the turn for referential expressions and resolves each into `resolved` (R028-13, R028-14). Candidates that the model
+/// takes for something else are left out; those it takes for references that find nothing have no target (G-16).
+pub fn resolve_references(context: &Context<'_>, buffers: &mut Buffers, resolved: &mut Vec<Reference>) {
+    let Buffers { candidates, accepted, meaning, offers } = buffers;
+    resolved.clear();
+    accepted.clear();
+    detect_referential_expressions(context.source, context.text, candidates);
+    let Some(last) = candidates.last() else { return };
+    offers.read(context.text, last.words.start);
+    let scene = Scene::new(context, offers);
+    let mut scores = [0.0; TOGETHER];
     for (at, candidate) in candidates.iter().enumerate() {
-        meaning_of(candidate, context, &mut meaning);
-        let probability = points_out(candidate, &candidates[..at], &meaning, &scene);
-        let doubtful = unheard_of(candidate, context)
+        if at % TOGETHER == 0 {
+            scores = score(candidates, at, &scene);
+        }
+        meaning_of(candidate, context, meaning);
+        let probability = sigmoid(scores[at % TOGETHER] + model().meaning(meaning));
+        let doubtful = unheard_of(candidate, &scene)
             || context.text.grammar().generic_article
                 && matches!(candidate.shape, Shape::Definite | Shape::DefiniteBare)
                 && !names_output(candidate, context)
@@ -126,7 +149,6 @@ pub fn resolve_references(context: &Context<'_>) -> Vec<Reference> {
         accepted.push(at);
         resolved.push(resolve(candidate, probability, &scene));
     }
-    resolved
 }
 
 /// The same words once more are the same reference (G-34).
@@ -148,11 +170,25 @@ fn meaning_of(candidate: &Candidate, context: &Context<'_>, meaning: &mut Vec<f3
     }
 }
 
-/// Probability that a candidate points out of the turn.
-pub(super) fn points_out(candidate: &Candidate, earlier: &[Candidate], meaning: &[f32], scene: &Scene<'_>) -> f32 {
+/// Tells which candidates point out of the turn.
+fn model() -> &'static Linear {
     static MODEL: OnceLock<Linear> = OnceLock::new();
-    let model = MODEL.get_or_init(|| model::linear("reference", &CANDIDATE_FEATURES));
-    sigmoid(model.read(&candidate_features(candidate, earlier, scene), meaning))
+    MODEL.get_or_init(|| model::linear("reference", &CANDIDATE_FEATURES))
+}
+
+/// Candidates that are scored together: few turns have more.
+const TOGETHER: usize = 4;
+
+/// What their features say for the pointing out of the turn of candidates from `at` on.
+fn score(candidates: &[Candidate], at: usize, scene: &Scene<'_>) -> [f32; TOGETHER] {
+    let mut features = [[0.0; TOGETHER]; CANDIDATE_FEATURES.len()];
+    for (lane, candidate) in candidates[at..].iter().enumerate().take(TOGETHER) {
+        let numbers = candidate_features(candidate, &candidates[..at + lane], scene);
+        for (lanes, number) in features.iter_mut().zip(numbers) {
+            lanes[lane] = number;
+        }
+    }
+    model().scores(&features)
 }
 
 fn detection_threshold(shape: Shape) -> f32 {
@@ -164,9 +200,14 @@ fn detection_threshold(shape: Shape) -> f32 {
 
 /// What the models see of every candidate of a turn, for fitting their weights.
 pub fn inspect(context: &Context<'_>) -> Vec<CandidateInspection> {
-    let turns = context.log.turns();
-    let scene = Scene::new(context);
-    let candidates = detect_referential_expressions(context.source, context.text);
+    let mut candidates = Vec::new();
+    detect_referential_expressions(context.source, context.text, &mut candidates);
+    let mut offers = Offers::default();
+    if let Some(last) = candidates.last() {
+        offers.read(context.text, last.words.start);
+    }
+    let scene = Scene::new(context, &offers);
+    let turns = context.log.marks()[scene.first()..].iter();
     candidates
         .iter()
         .enumerate()
@@ -179,9 +220,7 @@ pub fn inspect(context: &Context<'_>) -> Vec<CandidateInspection> {
                 meaning_of(candidate, context, &mut meaning);
                 meaning
             },
-            targets: (scene.first()..turns.len())
-                .map(|turn| (turns.at(turn).id, Sought::new(candidate, &scene).features(turn, &scene).to_vec()))
-                .collect(),
+            targets: turns.clone().map(|turn| turn.id).zip(antecedents::inspect(candidate, &scene)).collect(),
         })
         .collect()
 }
@@ -231,7 +270,7 @@ const fn kind_of(shape: Shape) -> ReferenceType {
 struct Found {
     kind: ReferenceType,
     target: Option<Target>,
-    alternatives: Vec<Target>,
+    alternatives: Alternatives,
     items: Vec<Item>,
     rows: Vec<Item>,
     certainty: f32,
@@ -243,7 +282,7 @@ impl Found {
         Self {
             kind,
             target: None,
-            alternatives: Vec::new(),
+            alternatives: Alternatives::default(),
             items: Vec::new(),
             rows: Vec::new(),
             certainty: 0.5,
@@ -300,8 +339,8 @@ fn without_list(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     // "The former …, the latter …" said about names that no list holds.
     let words = scene.context.text.words();
     let named = candidate.words.clone().find(|at| words[*at].class.has(Class::LATTER));
-    if let Some(mention) = named.and_then(|at| scene.context.last_mention(words[at].term)) {
-        let turn = scene.context.log.turns().at(mention.position).id;
+    if let Some(mention) = named.and_then(|at| scene.context.last_mention(at)) {
+        let turn = scene.context.log.marks()[mention.position].id;
         return Found::at(ReferenceType::Ordinal, Target::Turn(turn), Reason::RecentMention);
     }
     let spoken_of =
@@ -372,7 +411,7 @@ fn newest_list<'a>(
     scene: &Scene<'a>,
 ) -> Option<(Turn<'a>, &'a Enumeration, Vec<u32>)> {
     let context = scene.context;
-    let head = candidate.head.map(|at| context.text.words()[at]).filter(|w| !w.class.has(Class::ONE));
+    let head = candidate.head.filter(|at| !context.text.words()[*at].class.has(Class::ONE));
     let near = Topic::after(candidate, scene);
     let whole = Topic::of(0..context.text.words().len(), scene);
     let written = matches!(selector, Selector::Label(_))
@@ -380,17 +419,16 @@ fn newest_list<'a>(
     let turns = context.log.turns();
     let mut best: Option<(f32, Turn<'_>, &Enumeration, Vec<u32>)> = None;
     for (position, turn) in turns.iter().enumerate().rev().take(REACH * 2) {
-        let question =
-            position.checked_sub(1).map(|before| turns.at(before)).filter(|before| before.role == Role::User);
+        let question = position.checked_sub(1).filter(|before| turns.at(*before).role == Role::User);
         let distance = turns.len() - 1 - position;
         for list in turn.lists() {
             let Some(positions) = positions(selector, list) else { continue };
-            let named = head.is_some_and(|w| turn.terms.contains(&w.term));
+            let named = head.is_some_and(|at| scene.holds(at, position));
             let prose = f32::from(u8::from(written && list.kind == EnumerationKind::Inline));
             let score = list_weight(list) - 0.5 * prose + f32::from(u8::from(turn.role == Role::Assistant)) * 0.3
                 - (distance as f32 * 0.12).min(0.9)
-                + near.share(&turn, question.as_ref()) * 1.5
-                + whole.share(&turn, question.as_ref()) * 0.6
+                + near.share(position, question) * 1.5
+                + whole.share(position, question) * 0.6
                 + 0.5 * context.similarity(position)
                 + f32::from(u8::from(named)) * 0.25;
             if best.as_ref().is_none_or(|(top, ..)| score > *top) {
@@ -402,28 +440,29 @@ fn newest_list<'a>(
 }
 
 /// Content words with their rarity in the log, to look up in turns.
-struct Topic {
-    terms: Vec<(u32, f32)>,
+struct Topic<'s> {
+    scene: &'s Scene<'s>,
+    words: Vec<(usize, f32)>,
     total: f32,
 }
 
-impl Topic {
-    fn of(words: Range<usize>, scene: &Scene<'_>) -> Self {
+impl<'s> Topic<'s> {
+    fn of(words: Range<usize>, scene: &'s Scene<'s>) -> Self {
         const ASIDE: Class = Class::SAID.or(Class::SPEECH).or(Class::ORDINAL).or(Class::LAST).or(Class::EARLIER);
         let all = scene.context.text.words();
         let content = words.filter(|at| all[*at].is_content() && !all[*at].class.has(ASIDE));
-        let (mut terms, mut total) = (Vec::new(), 0.0);
+        let (mut words, mut total) = (Vec::new(), 0.0);
         for at in content {
             total += scene.idf(at);
             if scene.knows(at) {
-                terms.push((all[at].term, scene.idf(at)));
+                words.push((at, scene.idf(at)));
             }
         }
-        Self { terms, total }
+        Self { scene, words, total }
     }
 
     /// What the phrase behind an expression says: "the second tip *for the garden*", "what you said *about rent*".
-    fn after(candidate: &Candidate, scene: &Scene<'_>) -> Self {
+    fn after(candidate: &Candidate, scene: &'s Scene<'s>) -> Self {
         const LONGEST: usize = 7;
         let words = scene.context.text.words();
         let end = candidate.words.end;
@@ -437,12 +476,12 @@ impl Topic {
         Self::of(end..stop, scene)
     }
 
-    /// Share of the topic that a turn or the question it answers holds.
-    fn share(&self, turn: &Turn<'_>, question: Option<&Turn<'_>>) -> f32 {
+    /// Share of the topic that a turn or the question it answers holds, both given by position.
+    fn share(&self, turn: usize, question: Option<usize>) -> f32 {
         let holds =
-            |term: &u32| turn.terms.contains(term) || question.is_some_and(|question| question.terms.contains(term));
+            |at: usize| self.scene.holds(at, turn) || question.is_some_and(|question| self.scene.holds(at, question));
         if self.total > 0.0 {
-            self.terms.iter().filter(|(term, _)| holds(term)).map(|(_, idf)| idf).sum::<f32>() / self.total
+            self.words.iter().filter(|(at, _)| holds(*at)).map(|(_, idf)| idf).sum::<f32>() / self.total
         } else {
             0.0
         }
@@ -556,12 +595,12 @@ fn speaks(candidate: &Candidate, class: Class, context: &Context<'_>) -> bool {
 
 /// The turn of `role` that shares most of the topic, by idf, its question counted; newest first on ties. `None` when none
 /// shares a third of it.
-fn best_about(topic: &Topic, role: Role, context: &Context<'_>) -> Option<u32> {
+fn best_about(topic: &Topic<'_>, role: Role, context: &Context<'_>) -> Option<u32> {
     let turns = context.log.turns();
     let mut best: Option<(f32, u32)> = None;
     for (position, turn) in turns.iter().enumerate().filter(|(_, turn)| turn.role == role) {
-        let question = position.checked_sub(1).map(|before| turns.at(before)).filter(|before| before.role != role);
-        let share = 0.7 * topic.share(&turn, None) + 0.3 * topic.share(&turn, question.as_ref());
+        let question = position.checked_sub(1).filter(|before| turns.at(*before).role != role);
+        let share = 0.7 * topic.share(position, None) + 0.3 * topic.share(position, question);
         let score = share + 0.3 * context.similarity(position);
         if share >= 0.3 && best.is_none_or(|(top, _)| score >= top) {
             best = Some((score, turn.id));
@@ -596,7 +635,7 @@ fn action(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let answer = turns.iter().find(|turn| turn.id > asked.id && turn.role == Role::Assistant);
     match answer {
         Some(answer) => Found {
-            alternatives: vec![Target::Turn(asked.id)],
+            alternatives: [Target::Turn(asked.id)].into_iter().collect(),
             ..Found::at(ReferenceType::Action, Target::Turn(answer.id), Reason::LastAction)
         },
         None => Found::at(ReferenceType::Action, Target::Turn(asked.id), Reason::LastAction),
@@ -719,200 +758,23 @@ fn head_words(candidate: &Candidate, context: &Context<'_>) -> Vec<String> {
 
 // ---- entity --------------------------------------------------------------------------------------------------------
 
-/// Names of the numbers that describe a turn as the antecedent of a candidate.
-pub const TARGET_FEATURES: [&str; 38] = [
-    "recency",
-    "last-turn",
-    "last-answer",
-    "last-user",
-    "user",
-    "head",
-    "head-newest",
-    "head-oldest",
-    "modifiers",
-    "overlap",
-    "similarity",
-    "question",
-    "list",
-    "pronoun.last-answer",
-    "pronoun.last-user",
-    "pronoun.overlap",
-    "definite.head",
-    "thin",
-    "named",
-    "long",
-    "last-answer.long",
-    "similarity-gain",
-    "exchange-overlap",
-    "pronoun.referred",
-    "pronoun.similarity",
-    "described.similarity",
-    "described.most-similar",
-    "near.last-answer",
-    "far.last-answer",
-    "definite.oldest",
-    "definite.user",
-    "told.user",
-    "alone.last",
-    "alone.first",
-    "alone.thin",
-    "alone.similarity",
-    "alone.referred",
-    "thread",
-];
-
-/// A candidate as its antecedents see it: what does not depend on the turn looked at.
-struct Sought<'c> {
-    candidate: &'c Candidate,
-    /// Bit n: the n-th turn within reach holds the head.
-    heads: u32,
-    newest: Option<usize>,
-    modifiers: usize,
-    pronoun: f32,
-    definite: f32,
-    described: f32,
-    near: f32,
-    far: f32,
-    mine: bool,
-}
-
-impl<'c> Sought<'c> {
-    fn new(candidate: &'c Candidate, scene: &Scene<'_>) -> Self {
-        let flag = |holds: bool| f32::from(u8::from(holds));
-        let words = scene.context.text.words();
-        let head = candidate.head.map(|at| words[at]).filter(Word::is_content);
-        let known = candidate.head.is_some_and(|at| scene.knows(at));
-        let reach = scene.context.log.turns().since(scene.first());
-        let heads = head.filter(|_| known).map_or(0, |head| {
-            let holders = reach.iter().enumerate().filter(|(_, turn)| turn.terms.contains(&head.term));
-            holders.fold(0u32, |bits, (at, _)| bits | 1 << at)
-        });
-        let first = words[candidate.words.start];
-        Self {
-            candidate,
-            heads,
-            newest: (heads != 0).then(|| scene.first() + 31 - heads.leading_zeros() as usize),
-            modifiers: modifiers(candidate, words).count(),
-            pronoun: flag(head.is_none()),
-            definite: flag(matches!(candidate.shape, Shape::Definite | Shape::DemonstrativeNoun | Shape::Such)),
-            described: flag(head.is_some() && candidate.shape != Shape::Possessive),
-            near: flag(first.class.has(Class::NEAR)),
-            far: flag(first.class.has(Class::FAR)),
-            mine: words[candidate.words.clone()].iter().skip(1).any(|w| w.class.has(Class::FIRST)),
-        }
-    }
-
-    /// The numbers of the turn at `position` as antecedent.
-    fn features(&self, position: usize, scene: &Scene<'_>) -> [f32; TARGET_FEATURES.len()] {
-        let flag = |holds: bool| f32::from(u8::from(holds));
-        let context = scene.context;
-        let Self { candidate, pronoun, definite, described, .. } = *self;
-        let words = context.text.words();
-        let turns = context.log.turns();
-        let turn = turns.at(position);
-        let distance = turns.len() - position;
-        let bit = 1u32 << (position - scene.first());
-        let head_here = self.heads & bit != 0;
-        let oldest = head_here && self.heads & (bit - 1) == 0;
-        let newest = self.newest == Some(position);
-        let held =
-            modifiers(candidate, words).filter(|at| scene.knows(*at) && turn.terms.contains(&words[*at].term)).count();
-        let overlap = scene.overlap(candidate, position);
-        let last_answer = flag(turn.role == Role::Assistant && distance <= 2);
-        let last_user = flag(turn.role == Role::User && distance <= 2);
-        let similarity = context.similarity(position);
-        let partner = if turn.role == Role::User { position + 1 } else { position.wrapping_sub(1) };
-        let exchange = if turns.get(partner).is_some_and(|other| other.role != turn.role) {
-            overlap.max(scene.overlap(candidate, partner))
-        } else {
-            overlap
-        };
-        let referred = context.log.last(Role::User).is_some_and(|last| last.references().any(|id| id == turn.id));
-        let most_similar = similarity > 0.0 && similarity >= scene.most_similar;
-        let alone = flag(!scene.answered);
-        [
-            0.5f32.powf(distance as f32 / 3.0),
-            flag(distance == 1),
-            last_answer,
-            last_user,
-            flag(turn.role == Role::User),
-            flag(head_here),
-            flag(newest),
-            flag(oldest),
-            held as f32 / self.modifiers.max(1) as f32,
-            overlap,
-            similarity,
-            flag(turn.question),
-            flag(turn.list),
-            pronoun * last_answer,
-            pronoun * last_user,
-            pronoun * overlap,
-            definite * flag(head_here),
-            flag(turn.terms.len() < 8),
-            flag(turn.named),
-            turn.terms.len().min(40) as f32 / 40.0,
-            last_answer * turn.terms.len().min(40) as f32 / 40.0,
-            similarity - context.similarity_last(),
-            exchange,
-            pronoun * flag(referred),
-            pronoun * similarity,
-            described * similarity,
-            described * flag(most_similar),
-            self.near * last_answer,
-            self.far * last_answer,
-            definite * flag(oldest),
-            definite * flag(turn.role == Role::User),
-            flag(self.mine && turn.role == Role::User),
-            alone * flag(distance == 1),
-            alone * flag(position == 0),
-            alone * flag(turn.terms.len() < 3),
-            alone * similarity,
-            alone * flag(referred),
-            flag(turns.last().is_some_and(|last| last.thread == turn.thread)),
-        ]
-    }
-}
-
-/// The content words of an expression beside its head.
-fn modifiers<'w>(candidate: &'w Candidate, words: &'w [Word]) -> impl Iterator<Item = usize> + 'w {
-    candidate.words.clone().filter(|at| Some(*at) != candidate.head && words[*at].is_content())
-}
-
 /// The turn within reach that fits best; the most recent mention when the expression names something (R028-14).
 fn entity(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let context = scene.context;
-    static MODEL: OnceLock<Linear> = OnceLock::new();
-    let model = MODEL.get_or_init(|| model::linear("target", &TARGET_FEATURES));
-    let turns = context.log.turns();
+    let turns = context.log.marks();
     // "those results" when no tool has given any and nobody spoke of results (G-16).
     let missing = candidate.head.is_some_and(|at| context.text.words()[at].class.has(Class::TOOL) && !scene.knows(at));
     if missing && context.scratch.is_empty() {
         return Found::nothing(ReferenceType::Tool, Reason::NoTool);
     }
-    let sought = Sought::new(candidate, scene);
-    let score = |at| model.score(&sought.features(at, scene));
-    // The best and the two next to it, the newer first among equals.
-    let mut top: [(f32, usize); 3] = [(f32::MIN, usize::MAX); 3];
-    for at in (scene.first()..turns.len()).rev() {
-        let mut entry = (score(at), at);
-        for kept in &mut top {
-            if entry.0 > kept.0 {
-                std::mem::swap(kept, &mut entry);
-            }
-        }
-    }
-    let best = top[0].1;
-    if best == usize::MAX {
-        return Found::nothing(ReferenceType::Entity, Reason::NoAntecedent);
-    }
-    let named = candidate.head.is_some_and(|at| turns.at(best).terms.contains(&context.text.words()[at].term));
-    let alternatives =
-        top[1..].iter().filter(|(_, at)| *at != usize::MAX).map(|(_, at)| Target::Turn(turns.at(*at).id)).collect();
+    let mut best = antecedents(candidate, scene);
+    let Some(first) = best.next() else { return Found::nothing(ReferenceType::Entity, Reason::NoAntecedent) };
+    let named = candidate.head.is_some_and(|at| scene.holds(at, first));
     Found {
-        alternatives,
+        alternatives: best.map(|at| Target::Turn(turns[at].id)).collect(),
         ..Found::at(
             ReferenceType::Entity,
-            Target::Turn(turns.at(best).id),
+            Target::Turn(turns[first].id),
             if named { Reason::RecentMention } else { Reason::BestMention },
         )
     }

@@ -3,16 +3,21 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
+use super::antecedents::Earlier;
 use super::candidates::Candidate;
+use super::offers::Offers;
 use super::resolve::Context;
-use crate::text::Word;
+use crate::mentions::bits;
 use crate::turn_log::Role;
 
 /// How many turns back an antecedent is looked for by description; explicit counts and lists reach further.
 pub(super) const REACH: usize = 24;
 
+/// How many turns back a word is looked for by itself.
+pub(super) const MENTIONED: usize = 2 * REACH;
+
 /// Content words of the turn that are compared with possible antecedents.
-const COMPARED: usize = 64;
+const COMPARED: u32 = 64;
 
 /// Where a term was last mentioned.
 #[derive(Clone, Copy, Debug)]
@@ -30,43 +35,77 @@ pub(super) struct Scene<'a> {
     pub(super) context: &'a Context<'a>,
     /// Largest cosine of the turn to an earlier one.
     pub(super) most_similar: f32,
-    /// The log has answers, not the user's turns only.
-    pub(super) answered: bool,
-    /// By word: in the log at all.
-    known: Vec<bool>,
+    /// Content words, and those of them that the log holds.
     content: u32,
     content_known: u32,
+    /// The words before this one are compared with possible antecedents.
+    compared: usize,
     overlap: OnceCell<Overlap>,
+    earlier: OnceCell<Earlier>,
+    /// What its words offer as antecedents inside it.
+    pub(super) offers: &'a Offers,
 }
 
 /// The content words of the turn in the turns within reach.
 struct Overlap {
-    /// By word: its rarity in the log; 0 for other words.
-    idf: Vec<f32>,
+    /// Summed rarity of the turn's content words.
     total: f32,
-    /// By turn within reach: summed rarity of the words it holds.
-    shared: Vec<f32>,
+    /// By turn within reach: that of the words it holds.
+    shared: [f32; REACH],
 }
 
 impl<'a> Scene<'a> {
-    /// Cost: one look-up a word.
-    pub(super) fn new(context: &'a Context<'a>) -> Self {
-        let (mut content, mut content_known) = (0, 0);
-        let known = context.text.words().iter().map(|word| {
-            let known = context.log.frequency(word.term) > 0;
-            content += u32::from(word.is_content());
-            content_known += u32::from(word.is_content() && known);
-            known
-        });
-        let known = known.collect();
+    /// Cost: a look at every word.
+    pub(super) fn new(context: &'a Context<'a>, offers: &'a Offers) -> Self {
         let most_similar = context.similarities.iter().copied().fold(f32::MIN, f32::max);
-        let answered = context.log.last(Role::Assistant).is_some();
-        Self { context, most_similar, answered, known, content, content_known, overlap: OnceCell::new() }
+        let mut scene = Self {
+            context,
+            most_similar,
+            content: 0,
+            content_known: 0,
+            compared: 0,
+            overlap: OnceCell::new(),
+            earlier: OnceCell::new(),
+            offers,
+        };
+        for at in (0..context.text.words().len()).filter(|at| context.text.words()[*at].is_content()) {
+            // Only so many words are compared: a megabyte in one turn stays linear.
+            if scene.content < COMPARED {
+                scene.compared = at + 1;
+            }
+            scene.content += 1;
+            scene.content_known += u32::from(scene.knows(at));
+        }
+        scene
+    }
+
+    /// Number of turns that hold the word.
+    pub(super) fn frequency(&self, at: usize) -> u32 {
+        let Context { text, log, mentions, .. } = self.context;
+        mentions.frequency(at, text, log)
     }
 
     /// True when the log holds the word.
     pub(super) fn knows(&self, at: usize) -> bool {
-        self.known[at]
+        self.frequency(at) > 0
+    }
+
+    /// True when the turn at `position` holds the word.
+    pub(super) fn holds(&self, at: usize, position: usize) -> bool {
+        let Context { text, log, mentions, .. } = self.context;
+        let held = mentions.of_word(at).and_then(|held| mentions.holds(held, position));
+        held.unwrap_or_else(|| log.terms(position).contains(&text.words()[at].term))
+    }
+
+    /// Bit n: the n-th turn within reach holds the word.
+    pub(super) fn holders(&self, at: usize) -> u64 {
+        let Context { log, mentions, .. } = self.context;
+        match mentions.of_word(at) {
+            Some(held) => mentions.since(held, self.first()),
+            None => (self.first()..log.len())
+                .zip(0..)
+                .fold(0, |bits, (turn, n)| bits | u64::from(self.holds(at, turn)) << n),
+        }
     }
 
     /// Share of the content words outside `range` that the log holds.
@@ -76,7 +115,7 @@ impl<'a> Scene<'a> {
         let (mut all, mut known) = (self.content, self.content_known);
         for at in inside {
             all -= 1;
-            known -= u32::from(self.known[at]);
+            known -= u32::from(self.knows(at));
         }
         known as f32 / all.max(1) as f32
     }
@@ -86,44 +125,41 @@ impl<'a> Scene<'a> {
         self.context.log.len().saturating_sub(REACH)
     }
 
+    /// The turns within reach as possible antecedents.
+    pub(super) fn earlier(&self) -> &Earlier {
+        self.earlier.get_or_init(|| Earlier::read(self))
+    }
+
+    /// Rarity in the log of a content word that is compared; 0 for other words.
+    pub(super) fn idf(&self, at: usize) -> f32 {
+        self.context.mentions.of_word(at).filter(|_| at < self.compared).map_or(0.0, |held| held.idf)
+    }
+
     fn overlaps(&self) -> &Overlap {
         self.overlap.get_or_init(|| {
-            let Context { text, log, .. } = self.context;
-            // Only so many words are compared: a megabyte in one turn stays linear.
-            let mut left = COMPARED;
-            let mut weigh = |word: &Word| {
-                let counts = word.is_content() && left > 0;
-                left -= usize::from(counts);
-                if counts { log.idf(word.term) } else { 0.0 }
-            };
-            let idf: Vec<f32> = text.words().iter().map(&mut weigh).collect();
-            let known =
-                text.words().iter().zip(&idf).zip(&self.known).filter(|((_, idf), known)| **idf > 0.0 && **known);
-            let known: Vec<(u32, f32)> = known.map(|((word, idf), _)| (word.term, *idf)).collect();
-            let held = |terms: &[u32]| known.iter().filter(|(term, _)| terms.contains(term)).map(|(_, idf)| idf).sum();
-            let shared = log.turns().since(self.first()).iter().map(|turn| held(turn.terms)).collect();
-            Overlap { total: idf.iter().sum(), idf, shared }
+            // A sum of nothing is negative zero.
+            let mut of = Overlap { total: -0.0, shared: [-0.0; REACH] };
+            for at in 0..self.compared {
+                let idf = self.idf(at);
+                of.total += idf;
+                if idf > 0.0 {
+                    bits(self.holders(at)).for_each(|turn| of.shared[turn] += idf);
+                }
+            }
+            of
         })
     }
 
-    /// Rarity of a content word in the log; 0 for other words.
-    pub(super) fn idf(&self, at: usize) -> f32 {
-        self.overlaps().idf[at]
-    }
-
-    /// Share of the turn's content words, by rarity and without those of the candidate, that the turn at `position` holds.
-    pub(super) fn overlap(&self, candidate: &Candidate, position: usize) -> f32 {
-        let Some(at) = position.checked_sub(self.first()) else { return 0.0 };
-        let overlaps = self.overlaps();
-        let terms = self.context.log.turns().at(position).terms;
-        let (mut total, mut shared) = (overlaps.total, overlaps.shared[at]);
+    /// Share of the turn's content words, by rarity and without those of the candidate, that each turn within reach holds.
+    pub(super) fn overlap(&self, candidate: &Candidate) -> [f32; REACH] {
+        let Overlap { mut total, mut shared } = *self.overlaps();
         for at in candidate.words.clone() {
-            let idf = overlaps.idf[at];
+            let idf = self.idf(at);
             if idf > 0.0 {
                 total -= idf;
-                shared -= if self.known[at] && terms.contains(&self.context.text.words()[at].term) { idf } else { 0.0 };
+                bits(self.holders(at)).for_each(|turn| shared[turn] -= idf);
             }
         }
-        if total > 1e-3 { (shared / total).max(0.0) } else { 0.0 }
+        if total > 1e-3 { shared.map(|shared| (shared / total).max(0.0)) } else { [0.0; REACH] }
     }
 }

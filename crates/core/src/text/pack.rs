@@ -4,6 +4,7 @@
 //! of every language without one: no word has a class, only structure and similarity decide.
 
 use std::collections::BTreeMap;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,7 +14,8 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::Text;
-use super::fold::fold_into;
+use super::fold::{fold_into, folds_in_place};
+use super::segment::segment;
 use super::words::term;
 
 use crate::error::{Code, Error, Result};
@@ -392,7 +394,7 @@ pub struct Pack {
     words: FxHashMap<Box<str>, Entry>,
     compounds: FxHashMap<Box<str>, Vec<(Box<[Box<str>]>, Entry)>>,
     phrases: FxHashMap<Box<str>, Vec<(PhraseKind, Box<[Box<str>]>)>>,
-    stems: Vec<(Box<str>, Box<str>)>,
+    stems: Endings<Box<str>>,
     /// Nouns, verbs and adjectives by their stems; empty in a language that is not inflected.
     stemmed: FxHashMap<Box<str>, Entry>,
     inflected: bool,
@@ -408,9 +410,11 @@ pub struct Pack {
     joints: Vec<(Box<str>, Box<str>)>,
     roles: Vec<Box<str>>,
     grammar: Arc<Grammar>,
-    suffixes: Vec<(Box<str>, Tag)>,
+    suffixes: Endings<Tag>,
     /// Numbers of the strings above, from 1.
     strings: Option<WordTable<u32>>,
+    /// Those of single ideographs, in the order of Unicode; none where the pack has none.
+    ideographs: Box<[u32]>,
     /// What is known of all the strings above, in the order of their numbers.
     readings: Vec<Reading>,
     nothing: Reading,
@@ -426,20 +430,66 @@ pub struct Reading {
     pub term: u32,
     /// It does not fall into parts.
     pub whole: bool,
-    /// Words known as one that begin with it, longest first: the strings after it, and what is known.
-    pub compounds: Box<[(Box<[u32]>, Entry)]>,
-    /// Phrases that begin with it, longest first: kind and the strings after it.
-    pub phrases: Box<[(PhraseKind, Box<[u32]>)]>,
+    /// Words known as one that begin with it.
+    pub compounds: Sequences<Compound>,
+    /// Phrases that begin with it.
+    pub phrases: Sequences<PhraseKind>,
+}
+
+/// What is known of several words together.
+#[derive(Clone, Copy, Debug)]
+pub struct Compound {
+    /// What is known.
+    pub entry: Entry,
+    /// Their number as one string; 0 when the pack does not know it.
+    pub string: u32,
+    /// Hash of that string.
+    pub term: u32,
+}
+
+/// What is known of strings in a row that begin with one, by those after it: found by the first of them.
+#[derive(Debug)]
+pub struct Sequences<T> {
+    /// The first string after it, ascending; 0 for none.
+    seconds: Box<[u32]>,
+    rows: Box<[(Box<[u32]>, T)]>,
+}
+
+impl<T> Sequences<T> {
+    /// Those of an equal beginning keep their order.
+    fn new(rows: impl Iterator<Item = (Box<[u32]>, T)>) -> Self {
+        let second = |rest: &[u32]| rest.first().copied().unwrap_or_default();
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_by_key(|(rest, _)| second(rest));
+        Self { seconds: rows.iter().map(|(rest, _)| second(rest)).collect(), rows: rows.into() }
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Those that go on with a string, then those that end here; each the longest first.
+    pub fn going_on(&self, with: u32) -> impl Iterator<Item = &(Box<[u32]>, T)> {
+        let alone = self.seconds.iter().take_while(|second| **second == 0).count();
+        let from = if with == 0 { alone } else { self.seconds.partition_point(|second| *second < with) };
+        let count = self.seconds[from..].iter().take_while(|second| **second == with).count();
+        self.rows[from..from + count].iter().chain(&self.rows[..alone])
+    }
+}
+
+impl<T> Default for Sequences<T> {
+    fn default() -> Self {
+        Self { seconds: Box::default(), rows: Box::default() }
+    }
 }
 
 /// What rules ask of a language beside its words; shared with every text read.
 #[derive(Debug, Default)]
 pub struct Grammar {
     /// Endings of nouns, and whether they make a plural.
-    plurals: Vec<(Box<str>, bool)>,
-    /// Bytes that these endings end with: most words end with none of them.
-    plural_last: Vec<u8>,
-    superlatives: Vec<Box<str>>,
+    plurals: Endings<bool>,
+    superlatives: Endings<()>,
     cases: Vec<Box<str>>,
     /// Adjectives and ordinals come after their noun.
     pub modifiers_after: bool,
@@ -468,9 +518,7 @@ pub struct Grammar {
 impl Grammar {
     /// True for a noun in the plural, by its form.
     pub fn is_plural(&self, folded: &str) -> bool {
-        folded.len() > 3
-            && folded.bytes().last().is_some_and(|last| self.plural_last.contains(&last))
-            && self.plurals.iter().find(|(ending, _)| folded.ends_with(&**ending)).is_some_and(|(_, p)| *p)
+        folded.len() > 3 && self.plurals.first(folded, |_| true).is_some_and(|(_, plural)| *plural)
     }
 
     /// True for a noun whose ending of case ends its phrase.
@@ -480,7 +528,7 @@ impl Grammar {
 
     /// True for a superlative, by its form.
     pub fn is_superlative(&self, folded: &str) -> bool {
-        self.superlatives.iter().any(|ending| folded.len() > ending.len() + 2 && ends(folded, ending))
+        self.superlatives.first(folded, |rest| rest.len() > 2).is_some()
     }
 }
 
@@ -508,6 +556,35 @@ impl Cuts {
     /// The places.
     pub fn places(&self) -> &[usize] {
         &self.at[..self.len]
+    }
+}
+
+/// Endings of words and what each says.
+#[derive(Debug, Default)]
+struct Endings<T> {
+    /// By their last byte, and as they were given.
+    all: Vec<(Box<str>, T)>,
+    /// By byte: where in `all` the endings begin that end with it or a later one.
+    from: Vec<usize>,
+}
+
+impl<T> Endings<T> {
+    fn new(endings: impl Iterator<Item = (Box<str>, T)>) -> Self {
+        let last = |ending: &str| ending.bytes().last().map_or(0, usize::from);
+        let mut all: Vec<(Box<str>, T)> = endings.collect();
+        all.sort_by_key(|(ending, _)| last(ending));
+        let from = (0..=256).map(|byte| all.partition_point(|(ending, _)| last(ending) < byte)).collect();
+        Self { all, from }
+    }
+
+    /// Of the endings of `word` the first given whose rest of the word `fits`: that rest, and what the ending says.
+    fn first<'w>(&self, word: &'w str, fits: impl Fn(&str) -> bool) -> Option<(&'w str, &T)> {
+        let last = usize::from(*word.as_bytes().last()?);
+        let [from, to] = [*self.from.get(last)?, *self.from.get(last + 1)?];
+        self.all[from..to].iter().find_map(|(ending, says)| {
+            let rest = word.strip_suffix(&**ending).filter(|rest| fits(rest))?;
+            Some((rest, says))
+        })
     }
 }
 
@@ -542,6 +619,9 @@ static FILES: &[(&str, &str, &str)] = &[
     pack!("ru" with tags),
     pack!("tr" with tags),
 ];
+
+/// Ideographs that are common.
+pub(super) const IDEOGRAPHS: RangeInclusive<char> = '\u{4E00}'..='\u{9FFF}';
 
 /// Share of a text's words that a pack must know for the text to be in its language.
 const LEAST_KNOWN: f32 = 0.2;
@@ -667,11 +747,10 @@ impl Pack {
         for phrases in pack.phrases.values_mut() {
             phrases.sort_by_key(|(kind, rest)| (std::cmp::Reverse(rest.len()), *kind as u8));
         }
-        pack.stems = pairs(&file.stems).collect();
+        pack.stems = Endings::new(pairs(&file.stems));
         pack.grammar = Arc::new(Grammar {
-            plural_last: pairs(&file.plurals).filter_map(|(ending, _)| ending.bytes().last()).collect(),
-            plurals: pairs(&file.plurals).map(|(ending, number)| (ending, &*number == "p")).collect(),
-            superlatives: file.superlatives.into_iter().map(Into::into).collect(),
+            plurals: Endings::new(pairs(&file.plurals).map(|(ending, number)| (ending, &*number == "p"))),
+            superlatives: Endings::new(file.superlatives.into_iter().map(|ending| (ending.into(), ()))),
             cases: file.cases.into_iter().map(Into::into).collect(),
             modifiers_after: file.modifiers_after,
             postpositions: file.postpositions,
@@ -690,7 +769,7 @@ impl Pack {
             inflected: file.inflected,
         });
         pack.stemmed = pack.by_stem();
-        pack.suffixes = pairs(&file.suffixes).filter_map(|(suffix, tag)| Some((suffix, tag_of(&tag)?))).collect();
+        pack.suffixes = Endings::new(pairs(&file.suffixes).filter_map(|(suffix, tag)| Some((suffix, tag_of(&tag)?))));
         pack.number_strings();
         Ok(pack)
     }
@@ -709,16 +788,36 @@ impl Pack {
             entry: self.entry(string),
             term: term(self.stem(string)),
             whole: self.cuts(string).is_none(),
-            compounds: self.compounds.get(*string).into_iter().flatten().map(|(rest, e)| (all(rest), *e)).collect(),
-            phrases: self.phrases.get(*string).into_iter().flatten().map(|(kind, rest)| (*kind, all(rest))).collect(),
+            compounds: Sequences::new(self.compounds.get(*string).into_iter().flatten().map(|(rest, entry)| {
+                let joined = format!("{string}{}", rest.concat());
+                let number = table.get(joined.as_bytes()).unwrap_or_default();
+                (all(rest), Compound { entry: *entry, string: number, term: term((&joined, "")) })
+            })),
+            phrases: Sequences::new(
+                self.phrases.get(*string).into_iter().flatten().map(|(kind, rest)| (all(rest), *kind)),
+            ),
         };
         self.readings = strings.iter().map(reading).collect();
+        let number = |c: char| table.get(c.encode_utf8(&mut [0; 4]).as_bytes()).unwrap_or_default();
+        self.ideographs = IDEOGRAPHS.map(number).collect();
+        if self.ideographs.iter().all(|number| *number == 0) {
+            self.ideographs = Box::default();
+        }
         self.strings = Some(table);
     }
 
     /// The number of a folded string in the pack, 0 for one it does not know. Cost: about 5 ns.
-    pub fn find(&self, folded: &str) -> u32 {
-        self.strings.as_ref().and_then(|strings| strings.get(folded.as_bytes())).unwrap_or_default()
+    pub fn find(&self, folded: &[u8]) -> u32 {
+        self.strings.as_ref().and_then(|strings| strings.get(folded)).unwrap_or_default()
+    }
+
+    /// [`Pack::find`] for a string of one character.
+    pub fn find_lone(&self, c: char) -> u32 {
+        if IDEOGRAPHS.contains(&c) {
+            let at = c as usize - *IDEOGRAPHS.start() as usize;
+            return self.ideographs.get(at).copied().unwrap_or_default();
+        }
+        self.find(c.encode_utf8(&mut [0; 4]).as_bytes())
     }
 
     /// What is known of the string with a number.
@@ -771,13 +870,26 @@ impl Pack {
 
     /// Appends the folded form of `word`, with the letters of the language. Cost: that of [`fold_into`].
     pub fn fold_into(&self, word: &str, out: &mut String) {
-        let other = |c: char| self.letters.iter().find(|(from, _)| *from == c).map(|(_, to)| *to);
-        if word.chars().any(|c| other(c).is_some()) {
-            let written: String = word.chars().map(|c| other(c).unwrap_or(c)).collect();
+        if self.has_letters(word) {
+            let written: String = word.chars().map(|c| self.letter(c).unwrap_or(c)).collect();
             fold_into(&written, out);
         } else {
             fold_into(word, out);
         }
+    }
+
+    /// True for a word whose folded form is what [`fold_in_place`](super::fold::fold_in_place) makes of it.
+    pub fn folds_in_place(&self, word: &str) -> bool {
+        folds_in_place(word) && !self.has_letters(word)
+    }
+
+    /// The letter that another one is in this language.
+    fn letter(&self, c: char) -> Option<char> {
+        self.letters.iter().find(|(from, _)| *from == c).map(|(_, to)| *to)
+    }
+
+    fn has_letters(&self, word: &str) -> bool {
+        !self.letters.is_empty() && word.chars().any(|c| self.letter(c).is_some())
     }
 
     fn fold(&self, word: &str) -> Box<str> {
@@ -813,17 +925,15 @@ impl Pack {
 
     /// What is known of a folded word.
     pub fn entry(&self, folded: &str) -> Entry {
-        if let Some(entry) = self.words.get(folded) {
-            return *entry;
-        }
+        self.words.get(folded).copied().unwrap_or_else(|| self.guess(folded))
+    }
+
+    /// What the ending of a folded word says that the pack does not have.
+    pub fn guess(&self, folded: &str) -> Entry {
         if let Some(entry) = self.by_its_stem(folded) {
             return *entry;
         }
-        let tag = self
-            .suffixes
-            .iter()
-            .find(|(suffix, _)| folded.len() > suffix.len() + 2 && ends(folded, suffix))
-            .map_or(Tag::Noun, |(_, tag)| *tag);
+        let tag = self.suffixes.first(folded, |rest| rest.len() > 2).map_or(Tag::Noun, |(_, tag)| *tag);
         Entry { tag, ..Entry::default() }
     }
 
@@ -837,19 +947,15 @@ impl Pack {
         }
     }
 
-    /// True when some words are known only together.
-    pub fn has_compounds(&self) -> bool {
-        !self.compounds.is_empty()
-    }
-
     /// The pack for a text whose language nobody named: `whichlang` guesses from the letters, and the pack's words must
     /// bear it out; a short text is decided by its words first. `und` when no pack knows the text (G-15).
     pub fn detect(text: &str) -> Arc<Self> {
         /// Shorter texts are guessed badly from their letters.
         const SHORT: usize = 48;
         let english = Self::of("en");
-        let opening = || text.unicode_words().take(LOOKED_AT);
-        let in_english = if text.len() <= SHORT { english.known(opening()) } else { 0.0 };
+        let mut opening = [""; LOOKED_AT];
+        let opening = first_words(text, &mut opening);
+        let in_english = if text.len() <= SHORT { english.known(opening, 0.0) } else { 0.0 };
         if in_english >= 1.0 {
             return english;
         }
@@ -870,7 +976,7 @@ impl Pack {
             whichlang::Lang::Tur => "tr",
             _ => "und",
         });
-        let known = guess.known(opening());
+        let known = guess.known(opening, 0.0);
         if in_english >= 0.5 && in_english >= known {
             return english;
         }
@@ -879,11 +985,10 @@ impl Pack {
             return guess;
         }
         // The one that knows most; among equals English, which lends its words to all, then the guess.
-        let opening: Vec<&str> = opening().collect();
         let mut best = if in_english >= known { (in_english, english.clone()) } else { (known, guess) };
         for at in 1..FILES.len() {
             let pack = Self::get(at);
-            let known = pack.known(opening.iter().copied());
+            let known = pack.known(opening, best.0);
             if known > best.0 {
                 best = (known, pack);
             }
@@ -900,12 +1005,17 @@ impl Pack {
     }
 
     /// Share of the first words of a text that the pack has anything to say about; a word known in parts counts, a name
-    /// or number only when there is nothing else. Cost: the look-ups, and no more than it takes to tell that the share is
-    /// not small.
-    fn known<'a>(&self, opening: impl Iterator<Item = &'a str>) -> f32 {
+    /// or number only when there is nothing else; 0 when it is not more than `best`. Cost: the look-ups, and no more than it
+    /// takes to tell that the share is not small, or that it is none of use.
+    fn known(&self, opening: &[&str], best: f32) -> f32 {
         let (mut plain, mut names) = ((0u8, 0u8), (0u8, 0u8));
         let mut folded = String::new();
-        for word in opening {
+        for (word, left) in opening.iter().zip((1..=opening.len() as u8).rev()) {
+            // The share if all that are left were known.
+            let most = f32::from(plain.0 + left) / f32::from(plain.1 + left);
+            if plain.1 > 0 && most <= best {
+                return 0.0;
+            }
             folded.clear();
             self.fold_into(word, &mut folded);
             let whole = self.words.contains_key(&*folded) || self.compounds.contains_key(&*folded);
@@ -929,10 +1039,8 @@ impl Pack {
         let least = if self.inflected { 2 } else { 1 };
         let mut stem = (folded, "");
         // Each round takes an ending off, or gives the stem its last form.
-        while let Some((suffix, with)) = self.stems.iter().find(|(suffix, _)| {
-            ends(stem.0, suffix) && stem.0.strip_suffix(&**suffix).is_some_and(|rest| rest.chars().nth(least).is_some())
-        }) {
-            stem = (&stem.0[..stem.0.len() - suffix.len()], with);
+        while let Some((rest, with)) = self.stems.first(stem.0, |rest| rest.chars().nth(least).is_some()) {
+            stem = (rest, with);
             if !self.inflected || !with.is_empty() {
                 break;
             }
@@ -1065,6 +1173,17 @@ fn ends(word: &str, ending: &str) -> bool {
 /// Latin letters without their marks.
 fn without_accents(word: &str) -> String {
     word.nfd().filter(|c| !matches!(c, '\u{300}'..='\u{36f}')).collect()
+}
+
+/// As many of the words of a text as there is place for.
+fn first_words<'t, 'a>(text: &'t str, into: &'a mut [&'t str]) -> &'a [&'t str] {
+    let mut count = 0;
+    _ = segment(text, |word| {
+        into[count] = &text[word];
+        count += 1;
+        if count < into.len() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    &into[..count]
 }
 
 /// The words that segmentation makes of a pack's word or phrase; scripts without spaces have several.

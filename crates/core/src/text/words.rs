@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use super::pack::{Class, Entry, Grammar, Pack, PhraseKind, Tag};
+use super::fold::fold_in_place;
+use super::pack::{Class, Compound, Entry, Grammar, IDEOGRAPHS, Pack, PhraseKind, Tag};
 use super::segment::segment;
 
 /// What stands between a word and the one before it.
@@ -115,6 +116,7 @@ pub struct Phrase {
 /// A turn, read. Reuse one value for many turns: after the first few it allocates nothing.
 #[derive(Debug, Default)]
 pub struct Text {
+    /// The source, folded in place; behind it what does not fold so, and roles.
     folded: String,
     words: Vec<Word>,
     phrases: Vec<Phrase>,
@@ -127,10 +129,24 @@ pub struct Text {
     grammar: Arc<Grammar>,
 }
 
+/// Where a word stands.
+struct Place {
+    /// In the source.
+    start: usize,
+    end: usize,
+    /// In the folded text.
+    from: usize,
+    to: usize,
+    gap: Gap,
+    sentence: u16,
+}
+
 impl Text {
     /// Reads `source` with `pack`, replacing what was read before. Cost: about 35 ns a word.
     pub fn read(&mut self, source: &str, pack: &Pack) {
         self.folded.clear();
+        fold_in_place(source, &mut self.folded);
+        let folded_in_place = source.is_ascii() && pack.folds_in_place(source);
         self.words.clear();
         self.phrases.clear();
         self.unspaced = false;
@@ -139,13 +155,14 @@ impl Text {
         }
         let mut sentence = 0;
         let mut last_end = 0;
-        segment(source, |start, word| {
-            let gap = gap(&source[last_end..start], last_end == 0);
+        _ = segment(source, |Range { start, end }| {
+            let gap = gap(source, last_end..start);
             if gap.has(Gap::STOP) && !self.words.is_empty() {
                 sentence += 1;
             }
-            last_end = start + word.len();
-            self.push(word, start, gap, sentence, pack);
+            last_end = end;
+            self.push(source, Place { start, end, from: start, to: end, gap, sentence }, folded_in_place, pack);
+            ControlFlow::Continue(())
         });
         self.sentences = if self.words.is_empty() { 0 } else { sentence + 1 };
         self.compounds(pack);
@@ -162,72 +179,79 @@ impl Text {
         self.tag();
     }
 
-    fn push(&mut self, word: &str, start: usize, gap: Gap, sentence: u16, pack: &Pack) {
-        let from = self.folded.len();
-        pack.fold_into(word, &mut self.folded);
-        let to = self.folded.len();
-        let folded = &self.folded[from..to];
-        let string = pack.find(folded);
-        let known = pack.reading(string);
-        let cuts = if known.whole { None } else { pack.cuts(folded) };
-        let Some(cuts) = cuts else {
-            let entry = if known.whole { known.entry } else { pack.entry(folded) };
-            return self.word((start, start + word.len()), (from, to), gap, sentence, pack, string, entry, word);
+    fn push(&mut self, source: &str, mut place: Place, folded_in_place: bool, pack: &Pack) {
+        let written = place.start..place.end;
+        let mut lone = None;
+        if !folded_in_place {
+            let word = &source[written.clone()];
+            lone = only_character(word).filter(|c| IDEOGRAPHS.contains(c));
+            if lone.is_none() && !pack.folds_in_place(word) {
+                place.from = self.folded.len();
+                pack.fold_into(word, &mut self.folded);
+                place.to = self.folded.len();
+            }
+            lone = lone.or_else(|| only_character(&self.folded[place.from..place.to]));
+        }
+        let string = match lone {
+            Some(c) => pack.find_lone(c),
+            None => pack.find(&self.folded.as_bytes()[place.from..place.to]),
         };
-        let (mut part, mut written, mut before) = (from, 0, gap);
+        let known = pack.reading(string);
+        let folded = &self.folded[place.from..place.to];
+        // One character has no parts.
+        let cuts = if known.whole || lone.is_some() { None } else { pack.cuts(folded) };
+        let Some(cuts) = cuts else {
+            let entry = if known.whole { known.entry } else { pack.guess(folded) };
+            return self.word(source, &place, lone, string, entry, pack);
+        };
+        let Place { start, from, to, .. } = place;
         for (at, end) in cuts.places().iter().map(|cut| from + cut).chain([to]).enumerate() {
             // A word whose parts cannot be told apart in what was written stays whole.
-            let until = if end == to { Some(word.len()) } else { place(word, &self.folded[from..end], pack) };
-            let Some(until) = until else { continue };
-            let behind = at > cuts.before && part > from;
-            let folded = &self.folded[part..end];
+            let until = if end == to {
+                written.end
+            } else {
+                let part = written_until(&source[written.clone()], &self.folded[from..end], pack);
+                let Some(until) = part else { continue };
+                start + until
+            };
+            let folded = &self.folded[place.from..end];
+            let behind = at > cuts.before && place.from > from;
             let entry = if behind { pack.attached(folded) } else { pack.carrier(folded) };
-            let original = if behind { "" } else { &word[written..] };
-            let string = pack.find(folded);
-            self.word((start + written, start + until), (part, end), before, sentence, pack, string, entry, original);
-            (part, written, before) = (end, until, Gap::JOINED);
+            let string = pack.find(folded.as_bytes());
+            let lone = only_character(folded);
+            (place.end, place.to) = (until, end);
+            self.word(if behind { "" } else { source }, &place, lone, string, entry, pack);
+            (place.start, place.from, place.gap) = (until, end, Gap::JOINED);
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of one word")]
-    fn word(
-        &mut self,
-        (start, end): (usize, usize),
-        folded: (usize, usize),
-        gap: Gap,
-        sentence: u16,
-        pack: &Pack,
-        string: u32,
-        entry: Entry,
-        original: &str,
-    ) {
-        let text = &self.folded[folded.0..folded.1];
-        let capital = original.chars().next().is_some_and(char::is_uppercase);
+    /// Adds a word; no `source` is given where a capital would say nothing.
+    fn word(&mut self, source: &str, place: &Place, lone: Option<char>, string: u32, entry: Entry, pack: &Pack) {
+        let Place { start, end, from, to, gap, sentence } = *place;
+        let han = lone.is_some_and(is_han);
+        let capital = !han && has_capital(source, start);
         let inside = start > 0 && !gap.has(Gap::STOP);
-        let polite = || pack.capital(text).filter(|_| capital && inside);
-        let entry = polite().unwrap_or(entry);
+        let entry = if capital && inside { pack.capital(&self.folded[from..to]).unwrap_or(entry) } else { entry };
         let Entry { mut class, mut value, .. } = entry;
         let mut tag = likely(entry);
-        if text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
+        if self.folded.as_bytes()[from..to].first().is_some_and(u8::is_ascii_digit) {
+            let text = &self.folded[from..to];
             tag = Tag::Number;
             let digits = text.bytes().take_while(u8::is_ascii_digit).count();
             value = text[..digits].parse().unwrap_or(0);
-        } else if class.is_empty() && is_lone(text, is_hiragana) {
+        } else if class.is_empty() && lone.is_some_and(is_hiragana) {
             // A piece of an ending.
             (class, tag) = (Class::STOP, Tag::Function);
         }
-        self.unspaced |= is_lone(text, is_han);
-        let term = if string > 0 { pack.reading(string).term } else { term(pack.stem(text)) };
-        let role = pack.role(&entry).map_or(folded, |role| {
-            let from = self.folded.len();
-            self.folded.push_str(role);
-            (from, self.folded.len())
-        });
+        self.unspaced |= han;
+        let term = if string > 0 { pack.reading(string).term } else { term(pack.stem(&self.folded[from..to])) };
+        let folded = (from as u32, to as u32);
+        let role = pack.role(&entry).map_or(folded, |role| self.put(role));
         self.words.push(Word {
             start: start as u32,
             end: end as u32,
-            folded: (folded.0 as u32, folded.1 as u32),
-            role: (role.0 as u32, role.1 as u32),
+            folded,
+            role,
             string,
             term,
             class,
@@ -239,63 +263,83 @@ impl Text {
         });
     }
 
+    /// Puts a role behind what is folded; where it stands.
+    fn put(&mut self, role: &str) -> (u32, u32) {
+        let from = self.folded.len();
+        self.folded.push_str(role);
+        (from as u32, self.folded.len() as u32)
+    }
+
     /// Joins words that the pack knows as one ("each other", "这个").
     fn compounds(&mut self, pack: &Pack) {
-        if !pack.has_compounds() {
-            return;
-        }
-        let (mut at, mut kept) = (0, 0);
+        let begins = |word: &Word| !pack.reading(word.string).compounds.is_empty();
+        let Some(first) = self.words.iter().position(begins) else { return };
+        let (mut at, mut kept) = (first, first);
         while at < self.words.len() {
-            let found = self.compound(at, pack).filter(|(rest, entry)| {
+            let known = if begins(&self.words[at]) { self.compound(at, pack) } else { None };
+            let found = known.filter(|(rest, of)| {
                 // "でもう一度": a longer word that begins inside comes first; "期限はいつ": no yes in the middle of a clause.
                 let crossed =
                     || (at + 1..=at + rest).any(|i| self.compound(i, pack).is_some_and(|(more, _)| more > *rest));
-                let inside = self.words[at].gap == Gap::JOINED && is_lone(self.folded(at), is_hiragana);
-                !(inside && entry.class.has(Class::INTERJECTION) || self.unspaced && *rest == 1 && crossed())
+                let inside =
+                    || self.words[at].gap == Gap::JOINED && only_character(self.folded(at)).is_some_and(is_hiragana);
+                !(of.entry.class.has(Class::INTERJECTION) && inside() || self.unspaced && *rest == 1 && crossed())
             });
-            let mut word = self.words[at];
-            if let Some((rest, entry)) = found {
-                let from = self.folded.len();
-                for part in at..=at + rest {
-                    let (start, end) = self.words[part].folded;
-                    self.folded.extend_from_within(start as usize..end as usize);
-                }
-                let to = self.folded.len();
-                self.folded.push_str(pack.role(&entry).unwrap_or_default());
-                word.end = self.words[at + rest].end;
-                word.folded = (from as u32, to as u32);
-                word.role = if self.folded.len() > to { (to as u32, self.folded.len() as u32) } else { word.folded };
-                word.string = pack.find(&self.folded[from..to]);
-                (word.class, word.value) = (entry.class, entry.value);
-                word.tag = likely(entry);
-                word.term = term((&self.folded[from..to], ""));
+            if kept < at {
+                self.words[kept] = self.words[at];
+            }
+            if let Some((rest, of)) = found {
+                let folded = self.together(at..at + rest + 1);
+                let role = pack.role(&of.entry).map_or(folded, |role| self.put(role));
+                let end = self.words[at + rest].end;
+                let word = &mut self.words[kept];
+                (word.end, word.folded, word.role) = (end, folded, role);
+                (word.string, word.term) = (of.string, of.term);
+                (word.class, word.value, word.tag) = (of.entry.class, of.entry.value, likely(of.entry));
                 at += rest;
             }
-            self.words[kept] = word;
             (at, kept) = (at + 1, kept + 1);
         }
         self.words.truncate(kept);
     }
 
+    /// Where the folded forms of several words stand as one: where they are, or put behind all others.
+    fn together(&mut self, words: Range<usize>) -> (u32, u32) {
+        let (from, to) = (self.words[words.start].folded.0, self.words[words.end - 1].folded.1);
+        if self.words[words.clone()].windows(2).all(|pair| pair[0].folded.1 == pair[1].folded.0) {
+            return (from, to);
+        }
+        let from = self.folded.len();
+        for at in words {
+            let (start, end) = self.words[at].folded;
+            self.folded.extend_from_within(start as usize..end as usize);
+        }
+        (from as u32, self.folded.len() as u32)
+    }
+
     /// The longest word of several that begins at word `at`: how many follow the first, and what is known of it.
-    fn compound(&self, at: usize, pack: &Pack) -> Option<(usize, Entry)> {
-        let known = pack.reading(self.words[at].string).compounds.iter();
-        known.filter(|(rest, _)| self.matches(at + 1, rest)).map(|(rest, entry)| (rest.len(), *entry)).next()
+    fn compound<'p>(&self, at: usize, pack: &'p Pack) -> Option<(usize, &'p Compound)> {
+        let mut known = pack.reading(self.words[at].string).compounds.going_on(self.string(at + 1));
+        known.find(|(rest, _)| self.matches(at + 1, rest)).map(|(rest, of)| (rest.len(), of))
+    }
+
+    /// The number in the pack of word `at`; 0 when there is no such word, or the pack does not know it.
+    fn string(&self, at: usize) -> u32 {
+        self.words.get(at).map_or(0, |word| word.string)
     }
 
     /// Scripts without spaces come in single characters. Two that no word of the pack covers say what a text is about where
     /// one does not: the term of such a Han character is the pair that it begins, of the last of a run the pair that it ends.
     fn pair_characters(&mut self) {
-        let lone = |text: &Self, at: usize| {
+        let unknown = |text: &Self, at: usize| {
             let word = &text.words[at];
-            word.class.is_empty() && word.tag == Tag::Noun && is_lone(text.folded(at), is_han)
+            word.class.is_empty() && word.tag == Tag::Noun && only_character(text.folded(at)).is_some_and(is_han)
         };
         let (mut before, mut run) = (false, 0);
+        let mut next = !self.words.is_empty() && unknown(self, 0);
         for at in 0..self.words.len() {
-            let pairs = lone(self, at)
-                && at + 1 < self.words.len()
-                && self.words[at + 1].gap == Gap::JOINED
-                && lone(self, at + 1);
+            let here = std::mem::replace(&mut next, at + 1 < self.words.len() && unknown(self, at + 1));
+            let pairs = here && next && self.words[at + 1].gap == Gap::JOINED;
             if pairs {
                 self.words[at].term = term((self.folded(at), self.folded(at + 1)));
             } else if before {
@@ -323,12 +367,17 @@ impl Text {
         /// Words of a turn that a closing particle makes a follow-up.
         const SHORT: usize = 8;
         for at in 0..self.words.len() {
-            for (kind, rest) in &pack.reading(self.words[at].string).phrases {
+            let known = &pack.reading(self.words[at].string).phrases;
+            if known.is_empty() {
+                continue;
+            }
+            for (rest, kind) in known.going_on(self.string(at + 1)) {
+                if !self.matches(at + 1, rest) {
+                    continue;
+                }
                 let words = at..at + 1 + rest.len();
                 // A longer phrase of the kind that covers this one began at most a phrase's length ago.
-                if self.matches(at + 1, rest)
-                    && !self.phrases.iter().rev().take(8).any(|p| p.kind == *kind && p.words.end >= words.end)
-                {
+                if !self.phrases.iter().rev().take(8).any(|p| p.kind == *kind && p.words.end >= words.end) {
                     self.phrases.push(Phrase { kind: *kind, words });
                 }
             }
@@ -341,8 +390,9 @@ impl Text {
 
     /// True when the words from `at` on are these strings of the pack, within a sentence.
     fn matches(&self, at: usize, strings: &[u32]) -> bool {
-        let Some(words) = self.words.get(at..at + strings.len()) else { return false };
-        words.iter().zip(strings).all(|(word, string)| word.string == *string && !word.gap.has(Gap::STOP))
+        strings.iter().enumerate().all(|(ahead, string)| {
+            self.words.get(at + ahead).is_some_and(|word| word.string == *string && !word.gap.has(Gap::STOP))
+        })
     }
 
     /// Where nouns have capitals, an unknown word without one is an adjective before a noun, else a verb, and a capital
@@ -402,25 +452,27 @@ impl Text {
             .or(Class::POSSESSIVE_THIRD);
         const SUBJECT: Class = Class::FIRST.or(Class::SECOND).or(Class::THEY).or(Class::AUXILIARY);
         for at in 0..self.words.len() {
-            let word = self.words[at];
+            let word = &self.words[at];
             if word.tag == Tag::Function || word.tag == Tag::Number {
                 continue;
             }
-            let before = at.checked_sub(1).map(|i| self.words[i]).filter(|_| !word.gap.has(Gap::STOP));
-            let after = self.words.get(at + 1).copied().filter(|next| !next.gap.has(Gap::STOP));
+            let before = at.checked_sub(1).map(|i| &self.words[i]).filter(|_| !word.gap.has(Gap::STOP));
             let nominal = before.is_some_and(|b| b.class.has(DETERMINER) || b.tag == Tag::Adjective);
-            // "la compro": the article may be an object, and then a verb after it is one.
-            let object = before.is_some() && self.role(at - 1) == "object";
-            if nominal && word.tag == Tag::Verb {
-                if !object || word.class.has(Class::VERBAL) {
-                    self.words[at].tag = Tag::Noun;
-                }
-            } else if word.class.has(Class::VERBAL) && !nominal {
+            let verbal = word.class.has(Class::VERBAL);
+            let tag = if nominal && word.tag == Tag::Verb {
+                // "la compro": the article may be an object, and then a verb after it is one.
+                let object = before.is_some() && self.role(at - 1) == "object";
+                (!object || verbal).then_some(Tag::Noun)
+            } else if verbal && !nominal {
+                let after = self.words.get(at + 1).filter(|next| !next.gap.has(Gap::STOP));
                 let subject = before.is_some_and(|b| b.class.has(SUBJECT));
                 let object = after.is_some_and(|a| a.class.has(DETERMINER.or(Class::REFERRING).or(Class::FIRST)));
-                if subject || object {
-                    self.words[at].tag = Tag::Verb;
-                }
+                (subject || object).then_some(Tag::Verb)
+            } else {
+                None
+            };
+            if let Some(tag) = tag {
+                self.words[at].tag = tag;
             }
         }
     }
@@ -527,9 +579,9 @@ fn likely(entry: Entry) -> Tag {
     if closed { Tag::Function } else { entry.tag }
 }
 
-/// True for a text of one character of a kind.
-fn is_lone(text: &str, kind: fn(char) -> bool) -> bool {
-    !text.is_ascii() && text.chars().next().is_some_and(|c| c.len_utf8() == text.len() && kind(c))
+/// The character of a text of one that is not ASCII.
+fn only_character(text: &str) -> Option<char> {
+    text.chars().next().filter(|c| !c.is_ascii() && c.len_utf8() == text.len())
 }
 
 fn is_han(c: char) -> bool {
@@ -550,7 +602,7 @@ pub(super) fn term((prefix, ending): (&str, &str)) -> u32 {
 }
 
 /// Where in `word` the part ends that folds to `folded`, marks that fold to nothing with it.
-fn place(word: &str, folded: &str, pack: &Pack) -> Option<usize> {
+fn written_until(word: &str, folded: &str, pack: &Pack) -> Option<usize> {
     let mut rest = folded;
     let mut piece = String::new();
     let mut end = None;
@@ -568,24 +620,37 @@ fn place(word: &str, folded: &str, pack: &Pack) -> Option<usize> {
     end
 }
 
-fn gap(between: &str, first: bool) -> Gap {
-    if first && between.is_empty() {
-        return Gap::STOP;
+/// True when an upper-case letter stands at byte `at` of the source; no source has none.
+fn has_capital(source: &str, at: usize) -> bool {
+    match source.as_bytes().get(at) {
+        Some(byte) if byte.is_ascii() => byte.is_ascii_uppercase(),
+        Some(_) => source[at..].chars().next().is_some_and(char::is_uppercase),
+        None => false,
     }
-    if between == " " && !first {
-        return Gap::default();
+}
+
+/// What stands between two words of the source, or before its first.
+fn gap(source: &str, between: Range<usize>) -> Gap {
+    let first = between.start == 0;
+    match source.as_bytes()[between.clone()] {
+        [b' '] if !first => Gap::default(),
+        [] if first => Gap::STOP,
+        [] => Gap::JOINED,
+        _ => {
+            let marks = source[between].chars().fold(Gap::default(), |gap, c| gap.or(mark(c)));
+            if first { marks.or(Gap::STOP) } else { marks }
+        }
     }
-    let mut bits = if between.is_empty() { Gap::JOINED.0 } else { 0 };
-    for c in between.chars() {
-        bits |= match c {
-            '?' | '？' | '؟' => Gap::STOP.0 | Gap::QUESTION.0,
-            '.' | '!' | '\n' | '。' | '！' | '।' | '॥' | '۔' | '…' => Gap::STOP.0,
-            ',' | ';' | ':' | '-' | '–' | '—' | '(' | ')' | '[' | ']' | '"' | '“' | '”' | '«' | '»' | '„' | '、'
-            | '，' | '；' | '：' | '،' | '؛' | '「' | '」' | '/' => Gap::PAUSE.0,
-            _ => 0,
-        };
+}
+
+fn mark(c: char) -> Gap {
+    match c {
+        '?' | '？' | '؟' => Gap::STOP.or(Gap::QUESTION),
+        '.' | '!' | '\n' | '。' | '！' | '।' | '॥' | '۔' | '…' => Gap::STOP,
+        ',' | ';' | ':' | '-' | '–' | '—' | '(' | ')' | '[' | ']' | '"' | '“' | '”' | '«' | '»' | '„' | '、' | '，'
+        | '；' | '：' | '،' | '؛' | '「' | '」' | '/' => Gap::PAUSE,
+        _ => Gap::default(),
     }
-    if first { Gap(bits | Gap::STOP.0) } else { Gap(bits) }
 }
 
 #[cfg(test)]
