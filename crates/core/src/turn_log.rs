@@ -214,12 +214,11 @@ impl TurnLog {
         self.position(id).map(|at| &self.turns[at])
     }
 
-    /// Files a turn in another thread; who spoke, unless there is no such turn.
-    pub fn refile(&mut self, id: u32, thread: u32) -> Option<u16> {
+    /// Files a turn in another thread; the one it was in, unless there is no such turn.
+    pub fn refile(&mut self, id: u32, thread: u32) -> Option<u32> {
         let at = self.position(id)?;
-        self.turns[at].thread = thread;
         self.traits[at].thread = thread;
-        Some(self.turns[at].speaker)
+        Some(std::mem::replace(&mut self.turns[at].thread, thread))
     }
 
     /// The newest turn of a role.
