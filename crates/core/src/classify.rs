@@ -290,7 +290,7 @@ pub const DEPENDENCE_FEATURES: [&str; 42] = [
     "other",
     "compare",
     "first-person",
-    "log.first",
+    "log.unanswered",
     "wh-without-noun",
     "sentences",
     "reference.last-sentence",
@@ -346,7 +346,7 @@ fn dependence_features(input: &Input<'_>, form: &Form, references: &[Reference])
         any(Class::OTHER),
         any(Class::COMPARE),
         any(Class::FIRST.or(Class::POSSESSIVE_FIRST)),
-        flag(log.is_empty()),
+        flag(log.last_position(Role::Assistant).is_none()),
         flag(text.asks(0) && terms.len() <= 1),
         f32::from(text.sentences().min(4)) / 4.0,
         strongest(references, |r| r.span.start >= form.last_from),
@@ -601,7 +601,7 @@ pub fn needs<'a>(
 }
 
 /// What a turn's thread is decided on.
-fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], dependent: bool) -> Evidence<'a> {
+pub(crate) fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], dependent: bool) -> Evidence<'a> {
     Evidence {
         text: input.context.text,
         log: input.context.log,

@@ -30,7 +30,7 @@ use crate::similarity;
 use crate::spec::{self, Detected};
 use crate::text::{Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
-use crate::threads::{Decision, Thread, ThreadEvent, ThreadState, Threads, slug};
+use crate::threads::{self, Decision, Evidence, Odds, Thread, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
 use crate::turn_log::{INDEXED_TERMS, NewTurn, Role, TurnLog, content_terms};
 use crate::vectors::Search;
@@ -126,6 +126,7 @@ pub struct Workspace {
     /// The turn as the `spec` profile's phrases are looked for in it.
     folded: Vec<u8>,
     classifying: classify::Buffers,
+    filing: threads::Buffers,
     /// The turn whose reading the other buffers hold, if it was only looked at: most are assembled next.
     kept: Kept,
 }
@@ -207,10 +208,46 @@ pub struct Session {
     /// Calls whose results have not come yet.
     calls: Vec<ToolCall>,
     embedding: Option<EmbeddingSpec>,
-    /// The newest user turn, its thread, and the thread's state before it: what a retry of the turn goes back to.
-    before: Option<Box<(u32, u32, ThreadState)>>,
+    /// The newest user turn.
+    newest: Option<Box<Newest>>,
+    /// The turn that the newest answer moved.
+    refiled: Option<Box<Refiled>>,
     #[serde(skip)]
     revision: Revision,
+}
+
+/// What may have to be taken back of the newest user turn.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Newest {
+    id: u32,
+    thread: u32,
+    /// State of the thread before the turn, if the turn was read for it.
+    state: Option<ThreadState>,
+    /// What else the turn may have done, until its answer is there.
+    odds: Option<Odds>,
+}
+
+impl Newest {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.state.as_ref().map_or(0, ThreadState::bytes)
+    }
+}
+
+/// A user turn whose answer showed that it was filed in the wrong thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refiled {
+    /// The turn.
+    pub turn: u32,
+    /// Name of the thread it was filed in; of one that it had opened, the name stands for the other from now on.
+    pub from: String,
+    /// Name of the thread it is in now.
+    pub thread: String,
+}
+
+impl Refiled {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.from.capacity() + self.thread.capacity()
+    }
 }
 
 /// A packed item, rendered.
@@ -321,7 +358,8 @@ impl Session {
             id_bytes: 0,
             calls: Vec::new(),
             embedding,
-            before: None,
+            newest: None,
+            refiled: None,
             revision: Revision::default(),
         }
     }
@@ -394,7 +432,8 @@ impl Session {
             + self.id_bytes
             + growth::bytes(&self.calls)
             + calls.sum::<usize>()
-            + self.before.as_ref().map_or(0, |before| size_of_val(&**before) + before.2.bytes())
+            + self.newest.as_ref().map_or(0, |newest| newest.bytes())
+            + self.refiled.as_ref().map_or(0, |refiled| refiled.bytes())
     }
 
     /// How many messages are already here (G-71): the first `same`, and as many of `messages`, the ones after them given as
@@ -442,6 +481,7 @@ impl Session {
         if let Some(appended) = self.already(meta.id.as_deref(), hash)? {
             return Ok(appended);
         }
+        self.refiled = None;
         let host_id = meta.id.clone();
         let appended = match role {
             MessageRole::System | MessageRole::Developer => {
@@ -496,8 +536,9 @@ impl Session {
         let tokens = call.counter.count(content)?;
         let pack = pack_for(&call.options.locale, content);
         let unit = self.vector(content, vector, &pack, workspace)?;
-        let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
         workspace.read(content, &pack);
+        self.refiled = self.reconsider(content, &pack, unit, call, workspace).map(Box::new);
+        let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
         let thread = user
             .map(|(_, thread, _)| thread)
             .or_else(|| self.threads.active(0))
@@ -769,13 +810,13 @@ impl Session {
             self.log.remove(turn);
         }
         self.log.rewind(id);
-        if let Some((turn, thread, state)) = self.before.take().map(|before| *before)
-            && turn == id
+        if let Some(Newest { id: newest, thread, state: Some(state), .. }) = self.newest.take().map(|newest| *newest)
+            && newest == id
             && let Some(thread) = self.threads.get_mut(thread)
         {
             thread.state = state;
         }
-        self.threads.settle(&self.log);
+        self.threads.rewind(id, &self.log);
         self.scratch.remove_after(id);
     }
 
@@ -872,16 +913,97 @@ impl Session {
         Ok(classify::inspect(&input, call.options.thresholds))
     }
 
-    /// Files a turn in another thread: a later turn may show that it was mis-filed.
+    /// What an answer shares with the threads of the turns before the newest, which it answers, for fitting weights.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    pub fn inspect_answer(
+        &self,
+        content: &str,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Vec<(u32, Vec<f32>)>> {
+        let pack = pack_for(&call.options.locale, content);
+        workspace.read(content, &pack);
+        let embedded = self.vector(content, None, &pack, workspace)?;
+        let mut buffers = threads::Buffers::default();
+        let answer = self.evidence_of_answer(content, &pack, embedded, 0, workspace);
+        let all = threads::closeness(&self.threads, &answer, self.log.len().saturating_sub(1), &mut buffers);
+        let held = (0..).zip(all).filter(|(_, close)| close.turns > 0);
+        Ok(held.map(|(thread, close)| (thread, close.features().to_vec())).collect())
+    }
+
+    /// An answer, read into the workspace, as [`threads::reconsider`] takes it.
+    fn evidence_of_answer<'a>(
+        &'a self,
+        content: &'a str,
+        pack: &'a Pack,
+        embedded: bool,
+        speaker: u16,
+        workspace: &'a mut Workspace,
+    ) -> Evidence<'a> {
+        let source = self.compare(content, pack, embedded, workspace);
+        workspace.mentions.read(&workspace.text, &self.log);
+        classify::evidence_of(&self.input(content, pack, embedded, source, speaker, workspace), &[], false)
+    }
+
+    /// Files the newest turn again if its filing was in doubt and the answer to it, read into the workspace, says otherwise.
+    fn reconsider(
+        &mut self,
+        answer: &str,
+        pack: &Pack,
+        embedded: bool,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Option<Refiled> {
+        let Newest { id, thread: from, ref mut odds, .. } = **self.newest.as_mut()?;
+        let odds = odds.take()?;
+        let turn = self.log.turns().last().filter(|turn| turn.id == id)?;
+        let speaker = turn.speaker;
+        let mut buffers = std::mem::take(&mut workspace.filing);
+        let evidence = self.evidence_of_answer(answer, pack, embedded, speaker, workspace);
+        let belongs = threads::reconsider(&self.threads, &evidence, self.log.len() - 1, odds, &mut buffers);
+        workspace.filing = buffers;
+        let thread = belongs.unwrap_or(self.threads.all().len() as u32);
+        let opened = self.threads.get(from).is_some_and(|thread| thread.turns == [id]);
+        if thread == from || belongs.is_none() && opened {
+            return None;
+        }
+        let state = self.newest.take().and_then(|newest| newest.state);
+        if let Some((left, state)) = self.threads.get_mut(from).zip(state) {
+            left.state = state;
+        }
+        let content = self.log.get(id)?.text.to_owned();
+        let mut text = Text::default();
+        text.read(&content, &pack_for(&call.options.locale, &content));
+        self.refile(id, thread, &slug(&text, call.options.thread_names));
+        self.extract(id, thread, None, &content, &text, call.options);
+        Some(Refiled { turn: id, from: self.slug(from)?.to_owned(), thread: self.slug(thread)?.to_owned() })
+    }
+
+    /// Files the newest turn in another thread.
     pub fn refile(&mut self, id: u32, thread: u32, slug: &str) {
         self.revision = Revision::default();
-        let Some(speaker) = self.log.refile(id, thread) else { return };
-        self.threads.remove(id);
-        self.threads.settle(&self.log);
-        self.threads.file(id, thread, speaker, slug);
-        if let Some(thread) = self.threads.get_mut(thread) {
-            thread.turns.sort_unstable();
+        self.newest = None;
+        if let Some(from) = self.log.refile(id, thread) {
+            self.threads.refile(id, from, thread, slug);
         }
+    }
+
+    /// Reads the newest user turn for the state of its thread, unless the host keeps that itself, and notes what was before.
+    fn extract(&mut self, id: u32, thread: u32, odds: Option<Odds>, content: &str, text: &Text, options: &Options) {
+        let of = self.threads.get_mut(thread).filter(|_| options.extract);
+        let state = of.map(|thread| {
+            let before = thread.state.clone();
+            thread_state::extract(&mut thread.state, Role::User, content, text);
+            before
+        });
+        self.newest = Some(Box::new(Newest { id, thread, state, odds }));
+    }
+
+    /// The turn that the newest answer showed to be filed in the wrong thread, and moved.
+    pub fn refiled(&self) -> Option<&Refiled> {
+        self.refiled.as_deref()
     }
 
     /// What the pseudo-code's `classify_intent` decided, with its `resolve_references`. The turn is not filed: `thread` stands for
@@ -912,6 +1034,7 @@ impl Session {
                 event: ThreadEvent::New,
                 similarity: 0.0,
                 reason: Reason::FirstTurn,
+                odds: None,
             },
             blend: settings.blend(intent),
             novelty: intent.novelty(),
@@ -964,7 +1087,7 @@ impl Session {
         let thread = match best {
             Some((similarity, thread)) if similarity > settings.thresholds.join => {
                 let event = if Some(thread) == active { ThreadEvent::Join } else { ThreadEvent::Resume };
-                Decision { thread, event, similarity, reason: Reason::SimilarThread }
+                Decision { thread, event, similarity, reason: Reason::SimilarThread, odds: None }
             }
             Some((similarity, _)) => Decision { similarity, reason: Reason::Unlike, ..of.thread },
             None => of.thread,
@@ -1103,12 +1226,7 @@ impl Session {
             String::new()
         };
         self.threads.file(id, of.thread.thread, prepared.speaker, &wanted);
-        if call.options.extract
-            && let Some(thread) = self.threads.get_mut(of.thread.thread)
-        {
-            self.before = Some(Box::new((id, of.thread.thread, thread.state.clone())));
-            thread_state::extract(&mut thread.state, Role::User, content, &workspace.text);
-        }
+        self.extract(id, of.thread.thread, of.thread.odds, content, &workspace.text, call.options);
         for reference in &of.references {
             if let Some(Target::Scratch(ordinal)) = reference.target {
                 self.scratch.refer(ordinal, id);
@@ -1611,9 +1729,9 @@ impl Session {
         let Some(turn) = self.log.get(id) else { return false };
         self.revision = Revision::default();
         // A thread is named after its first turn: the name goes with it.
-        if self.threads.get(turn.thread).is_some_and(|thread| thread.turns.first() == Some(&id)) {
-            let name = self.threads.free_slug(&format!("thread-{}", turn.thread + 1));
-            self.threads.rename(turn.thread, name);
+        for thread in self.threads.named_after(id) {
+            let name = self.threads.free_slug(&format!("thread-{}", thread + 1));
+            self.threads.rename(thread, name);
         }
         self.threads.remove(id);
         self.threads.forget_lines(turn.thread, turn.text);
@@ -1622,7 +1740,7 @@ impl Session {
         self.scratch.remove_turn(id);
         self.known.retain(|_, (_, appended)| *appended != Appended::Turn(id));
         self.id_bytes = self.known.keys().map(|id| id.len()).sum();
-        self.before = None;
+        self.newest = None;
         true
     }
 
@@ -1871,6 +1989,97 @@ mod tests {
         look(&session, workspace);
         session.delete_turn(1);
         assert!(!kept(&session, TURN, &plain, workspace));
+    }
+
+    /// A novel, and a question that seems to leave it; returns what the answer moved.
+    fn nobel(session: &mut Session, answer: &str, call: Call<'_>, workspace: &mut Workspace) -> Option<Refiled> {
+        let said = [
+            (MessageRole::User, "Recommend me a novel set in Lisbon."),
+            (MessageRole::Assistant, "Try The Year of the Death of Ricardo Reis, by Saramago."),
+            (MessageRole::User, "Does it rain there in winter?"),
+            (MessageRole::Assistant, "The novel is set in winter, and it rains in Lisbon on every page."),
+            (MessageRole::User, "Who won the Nobel Prize in 1998? I only read English."),
+            (MessageRole::Assistant, answer),
+        ];
+        for (role, content) in said {
+            session.append(role, content, Meta::default(), None, call, workspace).unwrap();
+        }
+        session.refiled().cloned()
+    }
+
+    const SAME: &str = "Saramago, the author of The Year of the Death of Ricardo Reis, the novel set in Lisbon.";
+    const OTHER: &str = "In physics Laughlin, Störmer and Tsui, for the fractional quantum Hall effect of electrons.";
+
+    #[test]
+    fn an_answer_tells_where_its_turn_belongs() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let threads = |session: &Session| -> Vec<String> {
+            session.log().turns().iter().map(|turn| session.slug(turn.thread).unwrap().to_owned()).collect()
+        };
+
+        let mut session = Session::new("s", "", &options);
+        let moved = nobel(&mut session, SAME, call, workspace).unwrap();
+        assert_eq!((moved.turn, &*moved.from, &*moved.thread), (5, "won-nobel-prize", "novel-lisbon"));
+        assert_eq!(threads(&session), ["novel-lisbon"; 6]);
+        let state = &session.threads().all()[0].state;
+        assert!(state.user_constraints.iter().any(|line| line.contains("English")), "{state:?}");
+        assert_eq!(session.threads().active(0), Some(0));
+
+        let mut other = Session::new("s", "", &options);
+        assert_eq!(nobel(&mut other, OTHER, call, workspace), None);
+        assert_eq!(threads(&other)[3..], ["novel-lisbon", "won-nobel-prize", "won-nobel-prize"]);
+        assert!(!other.threads().all()[0].state.user_constraints.iter().any(|line| line.contains("English")));
+    }
+
+    #[test]
+    fn the_name_of_a_thread_that_was_taken_back_stands_for_the_other() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut session = Session::new("s", "", &options);
+        let moved = nobel(&mut session, SAME, call, workspace).unwrap();
+        assert_eq!(session.thread_state(Some(&moved.from)).unwrap().0, moved.thread);
+        assert_eq!(session.threads().free_slug(&moved.from), format!("{}-2", moved.from));
+        // Seen from before the turn, the name is free again.
+        assert_eq!(session.slug_for("Who won the Nobel Prize in 1998?", 5, &options), moved.from);
+        // It was made of the turn's words, and goes with them (G-72).
+        assert!(session.delete_turn(moved.turn));
+        assert!(session.thread_state(Some(&moved.from)).is_err());
+        assert!(!session.threads().all().iter().any(|thread| thread.slug.contains("nobel")));
+    }
+
+    #[test]
+    fn a_retry_of_a_moved_turn_gets_what_it_got() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut session = Session::new("s", "", &options);
+        let question = "Who won the Nobel Prize in 1998? I only read English.";
+        let asked = CallOptions { id: Some("m5".into()), ..CallOptions::default() };
+        for (role, content) in [
+            (MessageRole::User, "Recommend me a novel set in Lisbon."),
+            (MessageRole::Assistant, "Try The Year of the Death of Ricardo Reis, by Saramago."),
+        ] {
+            session.append(role, content, Meta::default(), None, call, workspace).unwrap();
+        }
+        let ask = |session: &mut Session, workspace: &mut Workspace| {
+            let of = session.assemble(question, None, &asked, None, call, workspace).unwrap();
+            format!("{:?}", Assembled { micros: 0.0, ..of })
+        };
+        let first = ask(&mut session, workspace);
+        // What is in doubt survives a restart.
+        let mut restored = Session::restore(&session.snapshot(), "s", "", &options).unwrap();
+        for session in [&mut session, &mut restored] {
+            session.append(MessageRole::Assistant, SAME, Meta::default(), None, call, workspace).unwrap();
+            assert!(session.refiled().is_some());
+            assert_eq!(ask(session, workspace), first);
+        }
+        assert_eq!(session.snapshot(), restored.snapshot());
+        // The next answer moves nothing.
+        session.append(MessageRole::Assistant, OTHER, Meta::default(), None, call, workspace).unwrap();
+        assert_eq!(session.refiled(), None);
     }
 
     #[test]

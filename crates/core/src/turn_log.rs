@@ -477,11 +477,10 @@ impl TurnLog {
         self.position(id).map(|at| self.turn(at))
     }
 
-    /// Files a turn in another thread; who spoke, unless there is no such turn.
-    pub fn refile(&mut self, id: u32, thread: u32) -> Option<u16> {
+    /// Files a turn in another thread; the one it was in, unless there is no such turn.
+    pub fn refile(&mut self, id: u32, thread: u32) -> Option<u32> {
         let at = self.position(id)?;
-        self.traits[at].thread = thread;
-        Some(self.traits[at].speaker)
+        Some(std::mem::replace(&mut self.traits[at].thread, thread))
     }
 
     /// The newest turn of a role.

@@ -229,6 +229,19 @@ pub fn append(
     })
 }
 
+/// The turn that the answer just appended moved to another thread, JSON; nothing if none.
+#[napi(catch_unwind)]
+pub fn refiled(session: u32) -> Result<Option<String>> {
+    js(|| {
+        with_session(session, |cx| {
+            Ok(cx
+                .session
+                .refiled()
+                .map(|of| json!({ "turnId": of.turn, "from": of.from, "thread": of.thread }).to_string()))
+        })
+    })
+}
+
 /// How many messages the session already has from its beginning: the first `same`, and of those after them, given by their
 /// identities, as many as it has.
 #[napi(catch_unwind)]
