@@ -12,7 +12,7 @@ use crate::needs::{self, Needs, REACH};
 use crate::references::{self, Context, Reason, Reference, ReferenceType, Shape, Target, resolve_references};
 use crate::text::{Class, Gap, Pack, PhraseKind, Tag, Text, Word};
 use crate::threads::{self, Decision, Evidence, ThreadEvent, Threads, assign};
-use crate::turn_log::{Role, Seen, Turn, TurnLog};
+use crate::turn_log::{Role, Seen, TurnLog};
 
 /// Where similarities came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -733,11 +733,12 @@ fn needs_of<'a>(
 /// The turn an incomplete one answers or extends: of those within reach, one of its own thread where there is any, the one it
 /// needs most; the newer of equals.
 fn carried(needs: &[f32], log: &TurnLog, thread: u32) -> Option<u32> {
-    let recent = log.recent(REACH);
-    let turns = recent.iter().rev().zip(needs.iter().rev());
-    let inside = |turn: &Turn<'_>| turn.thread == thread;
-    let best = turns.rev().max_by(|(a, x), (b, y)| inside(a).cmp(&inside(b)).then(x.total_cmp(y)));
-    best.map(|(turn, _)| turn.id)
+    let reach = REACH.min(log.len()).min(needs.len());
+    let first = log.len() - reach;
+    let needs = &needs[needs.len() - reach..];
+    let inside = |at: usize| log.traits()[first + at].thread == thread;
+    let best = (0..reach).max_by(|a, b| inside(*a).cmp(&inside(*b)).then(needs[*a].total_cmp(&needs[*b])));
+    best.map(|at| log.marks()[first + at].id)
 }
 
 /// "write me a guide about …": a verb of writing whose object is a piece of writing (G-51).
