@@ -33,12 +33,18 @@ impl Coverage {
         }
     }
 
-    /// Forgets a turn and what it answered.
-    pub fn remove(&mut self, turn: u32, answer: &str) {
+    /// The oldest turn leaves the log, with what it answered.
+    pub fn evict(&mut self, turn: u32, answer: &str) {
         self.entries.retain(|(covered, _)| *covered != turn);
         if let Some(ngrams) = self.ngrams.get_mut() {
             ngrams.remove(answer);
         }
+    }
+
+    /// A turn is erased. The 6-grams are read again, since there may be room for those of older answers now.
+    pub fn remove(&mut self, turn: u32) {
+        self.entries.retain(|(covered, _)| *covered != turn);
+        self.ngrams.take();
     }
 
     /// 6-grams of the answers in the log (R024-10). Cost: linear in them the first time.

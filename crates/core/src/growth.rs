@@ -1,7 +1,7 @@
 //! Vectors that grow by little: they are most of what a session weighs, and there may be many sessions.
 
 /// What a vector grows by at least, ÷ its length.
-const STEP: usize = 16;
+const STEP: usize = 32;
 
 /// Room for `more` elements.
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {

@@ -597,7 +597,7 @@ impl Session {
         let leaving = self.leaving(options);
         for gone in self.log.turns().iter().take(leaving) {
             self.threads.remove(gone.id);
-            self.coverage.remove(gone.id, gone.answer());
+            self.coverage.evict(gone.id, gone.answer());
         }
         self.log.evict(leaving);
         self.log.append(turn, vector)
@@ -806,7 +806,7 @@ impl Session {
         let later: Vec<u32> = self.log.turns().iter().map(|turn| turn.id).filter(|turn| *turn >= id).collect();
         for turn in later.into_iter().rev() {
             self.threads.remove(turn);
-            self.coverage.remove(turn, self.log.get(turn).map_or("", |turn| turn.answer()));
+            self.coverage.remove(turn);
             self.log.remove(turn);
         }
         self.log.rewind(id);
@@ -1735,7 +1735,7 @@ impl Session {
         }
         self.threads.remove(id);
         self.threads.forget_lines(turn.thread, turn.text);
-        self.coverage.remove(id, turn.answer());
+        self.coverage.remove(id);
         self.log.remove(id);
         self.scratch.remove_turn(id);
         self.known.retain(|_, (_, appended)| *appended != Appended::Turn(id));

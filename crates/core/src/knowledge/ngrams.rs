@@ -35,10 +35,10 @@ impl NgramGuard {
         }
     }
 
-    /// Takes an output back (G-72); nothing happens when it is not there.
+    /// Takes an output back, the oldest of equal ones; nothing happens when it is not there.
     pub fn remove(&mut self, output: &str) {
         let ngrams: Box<[u64]> = ngrams(output).collect();
-        if let Some(at) = self.outputs.iter().rposition(|known| *known == ngrams) {
+        if let Some(at) = self.outputs.iter().position(|known| *known == ngrams) {
             self.forget(at);
         }
     }
