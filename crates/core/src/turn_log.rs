@@ -773,7 +773,10 @@ pub fn turn_recency(distance: u32, half_life: f64) -> f64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::text::EnumerationKind;
 
     /// A turn with nothing but text, for tests of other modules.
     pub(crate) fn turn(role: Role, text: &str) -> NewTurn<'_> {
@@ -814,38 +817,6 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_leaves_takes_its_part_of_every_column_with_it() {
-        let mut log = TurnLog::default();
-        for (at, text) in ["a", "bé", "c", "d"].into_iter().enumerate() {
-            let mut turn = NewTurn { entities: vec![text.to_uppercase()], ..turn(Role::User, text) };
-            turn.references.extend((at > 0).then_some(at as u32));
-            log.append(turn, Some(&[at as f32, 1.0]));
-        }
-        let full = log.bytes();
-        let rows = |log: &TurnLog| {
-            let row =
-                |turn: Turn<'_>| (turn.id, turn.text.to_owned(), turn.terms.to_vec(), turn.references().collect());
-            log.turns().iter().map(row).collect::<Vec<(u32, String, Vec<u32>, Vec<u32>)>>()
-        };
-        let row = |id, text: &str, to: &[u32]| (id, text.to_owned(), vec![u32::from(text.as_bytes()[0])], to.to_vec());
-        log.evict(1);
-        assert!(log.remove(3) && !log.remove(3));
-        assert_eq!(rows(&log), [row(2, "bé", &[1]), row(4, "d", &[])]);
-        assert_eq!(log.get(4).unwrap().entities().collect::<Vec<_>>(), ["D"]);
-        assert!(log.was_evicted(1) && !log.was_evicted(2) && !log.was_evicted(9));
-        assert_eq!([b'a', b'b', b'c', b'd'].map(|term| log.frequency(u32::from(term))), [0, 1, 0, 1]);
-        assert_eq!((log.text_bytes(), log.vectors().unwrap().len()), (4, 2));
-        assert_eq!(log.append(turn(Role::User, "e"), None), 5);
-        assert!(log.recent(0).is_empty() && log.recent(9).len() == 3);
-        log.remove(4);
-        log.remove(5);
-        assert!(log.bytes() <= full);
-        let mut loaded: TurnLog = postcard::from_bytes(&postcard::to_stdvec(&log).unwrap()).unwrap();
-        loaded.loaded(VectorForm::F32);
-        assert_eq!((rows(&loaded), loaded.frequency(u32::from(b'b'))), (rows(&log), 1));
-    }
-
-    #[test]
     fn a_log_says_when_its_texts_would_not_fit() {
         let log = TurnLog { text: "x".into(), ..TurnLog::default() };
         assert!(log.check_room("y").is_ok());
@@ -853,26 +824,158 @@ pub(crate) mod tests {
         assert_eq!(room(1, TurnLog::MOST_TEXT).map_err(|e| e.code), Err(Code::InvalidMessage));
     }
 
-    #[test]
-    fn a_long_log_finds_the_holders_of_a_term_that_a_scan_finds() {
-        let mut log = TurnLog::default();
-        for at in 0..3 * Counts::MOST_TURNS {
-            let letter = char::from(b'a' + (at * at % 7) as u8);
-            log.append(turn(Role::User, &letter.to_string()), None);
-            log.evict(log.len().saturating_sub(2 * Counts::MOST_TURNS));
-            if at % 5 == 4 {
-                log.remove(log.turns().at(at % log.len()).id);
-            }
-            for term in (b'a'..=b'h').map(u32::from) {
-                let scanned: Vec<usize> = (0..log.len()).filter(|at| log.terms(*at).contains(&term)).collect();
-                let mut found = Vec::new();
-                log.holders(term, |at| found.push(at));
-                assert_eq!((log.frequency(term) as usize, &found), (scanned.len(), &scanned));
-                let last = scanned.last().copied().filter(|at| at + 3 >= log.len());
-                assert_eq!(log.last_holder(term, 3), last);
+    /// A turn of the naive twin, which owns all that is its own.
+    #[derive(Clone, Debug, PartialEq)]
+    struct Whole {
+        id: u32,
+        role: Role,
+        text: String,
+        thread: u32,
+        references: Vec<u32>,
+        entities: Vec<String>,
+        terms: Vec<u32>,
+        lists: Vec<Enumeration>,
+        host_id: Option<String>,
+        vector: Option<[f32; 2]>,
+    }
+
+    impl Whole {
+        /// The turn that a number stands for: all kinds of what a turn may have, some in many and some in few.
+        fn of(id: u32, number: u32) -> Self {
+            let has = |one_in: u32| (number / 3).is_multiple_of(one_in);
+            let text: String =
+                "áb c\u{4e2d}".chars().cycle().skip(number as usize % 5).take(number as usize % 7).collect();
+            let list = Enumeration { kind: EnumerationKind::Numbered, items: [(0, number % 3)].into(), first: 1 };
+            Self {
+                id,
+                role: if number.is_multiple_of(2) { Role::User } else { Role::Assistant },
+                thread: number % 3,
+                references: if has(3) && id > 1 { vec![1 + number % (id - 1), id - 1] } else { Vec::new() },
+                entities: if has(4) { vec![text.clone(), "Etcd".to_owned()] } else { Vec::new() },
+                // Hashes lie evenly; some of these turns share them.
+                terms: (0..number % 6).map(|term| ((number % 5 + term) * 7).wrapping_mul(0x9e37_79b9)).collect(),
+                lists: if has(5) { vec![list] } else { Vec::new() },
+                host_id: has(2).then(|| format!("host {number}")),
+                vector: has(7).then_some([number as f32, 1.0]),
+                text,
             }
         }
-        assert!(matches!(log.index, Index::Long(_)));
+
+        fn append_to(&self, log: &mut TurnLog) -> u32 {
+            let turn = NewTurn {
+                thread: self.thread,
+                references: self.references.clone(),
+                entities: self.entities.clone(),
+                terms: self.terms.clone(),
+                lists: self.lists.clone(),
+                host_id: self.host_id.clone(),
+                ..turn(self.role, &self.text)
+            };
+            log.append(turn, self.vector.as_ref().map(<[f32; 2]>::as_slice))
+        }
+
+        fn read(log: &TurnLog, at: usize) -> Self {
+            let turn = log.turns().at(at);
+            let mut vector = [0.0; 2];
+            log.add_vector(&mut vector, at, 1.0);
+            Self {
+                id: turn.id,
+                role: turn.role,
+                text: turn.text.to_owned(),
+                thread: turn.thread,
+                references: turn.references().collect(),
+                entities: turn.entities().map(str::to_owned).collect(),
+                terms: turn.terms.to_vec(),
+                lists: turn.lists().cloned().collect(),
+                host_id: turn.host_id().map(str::to_owned),
+                vector: log.traits()[at].has(Trait::EMBEDDED).then_some(vector),
+            }
+        }
+    }
+
+    /// What happens to a log; turns are given by where they are in it.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Append(Vec<u32>),
+        Evict(usize),
+        Remove(prop::sample::Index),
+        Rewind(prop::sample::Index),
+        Refile(prop::sample::Index, u32),
+        Load,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => prop::collection::vec(0..1000u32, 1..60).prop_map(Step::Append),
+            1 => (0..80usize).prop_map(Step::Evict),
+            2 => any::<prop::sample::Index>().prop_map(Step::Remove),
+            1 => any::<prop::sample::Index>().prop_map(Step::Rewind),
+            1 => (any::<prop::sample::Index>(), 0..3u32).prop_map(|(at, thread)| Step::Refile(at, thread)),
+            1 => Just(Step::Load),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn columns_hold_what_turns_of_their_own_would(steps in prop::collection::vec(step(), 1..20)) {
+            let (mut log, mut twin, mut evicted) = (TurnLog::default(), Vec::<Whole>::new(), 0);
+            for step in steps {
+                match step {
+                    Step::Append(numbers) => {
+                        for number in numbers {
+                            let turn = Whole::of(log.next_id(), number);
+                            prop_assert_eq!(turn.append_to(&mut log), turn.id);
+                            twin.push(turn);
+                        }
+                    }
+                    Step::Evict(count) => {
+                        let count = count.min(twin.len());
+                        log.evict(count);
+                        evicted = twin.drain(..count).last().map_or(evicted, |turn| turn.id);
+                    }
+                    Step::Remove(at) if !twin.is_empty() => {
+                        let Whole { id, .. } = twin.remove(at.index(twin.len()));
+                        prop_assert!(log.remove(id) && !log.remove(id));
+                        twin.iter_mut().for_each(|turn| turn.references.retain(|to| *to != id));
+                    }
+                    Step::Rewind(at) if !twin.is_empty() => {
+                        let at = at.index(twin.len());
+                        let first = twin[at].id;
+                        for turn in twin.split_off(at).iter().rev() {
+                            log.remove(turn.id);
+                            twin.iter_mut().for_each(|other| other.references.retain(|to| *to != turn.id));
+                        }
+                        log.rewind(first);
+                    }
+                    Step::Refile(at, thread) if !twin.is_empty() => {
+                        let turn = &mut twin[at.index(log.len())];
+                        prop_assert_eq!(log.refile(turn.id, thread), Some(turn.thread));
+                        turn.thread = thread;
+                    }
+                    Step::Load => {
+                        log = postcard::from_bytes(&postcard::to_stdvec(&log).unwrap()).unwrap();
+                        log.loaded(VectorForm::F32);
+                    }
+                    Step::Remove(_) | Step::Rewind(_) | Step::Refile(..) => {}
+                }
+                let held: Vec<Whole> = (0..log.len()).map(|at| Whole::read(&log, at)).collect();
+                prop_assert_eq!(&held, &twin);
+                prop_assert_eq!(log.text_bytes(), twin.iter().map(|turn| turn.text.len()).sum::<usize>());
+                for id in 0..=log.next_id() {
+                    let at = twin.iter().position(|turn| turn.id == id);
+                    prop_assert_eq!(log.position(id), at);
+                    prop_assert_eq!(log.was_evicted(id), at.is_none() && (1..=evicted).contains(&id));
+                }
+                for term in (0..11u32).map(|term| (term * 7).wrapping_mul(0x9e37_79b9)) {
+                    let scanned: Vec<usize> = (0..twin.len()).filter(|at| twin[*at].terms.contains(&term)).collect();
+                    let mut found = Vec::new();
+                    log.holders(term, |at| found.push(at));
+                    prop_assert_eq!((log.frequency(term) as usize, &found), (scanned.len(), &scanned));
+                    let last = scanned.last().copied().filter(|at| at + 3 >= log.len());
+                    prop_assert_eq!(log.last_holder(term, 3), last);
+                }
+            }
+        }
     }
 
     #[test]
