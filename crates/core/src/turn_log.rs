@@ -931,19 +931,23 @@ pub(crate) mod tests {
                     Step::Evict(count) => {
                         let count = count.min(twin.len());
                         log.evict(count);
-                        evicted = twin.drain(..count).last().map_or(evicted, |turn| turn.id);
+                        evicted = twin.drain(..count).next_back().map_or(evicted, |turn| turn.id);
                     }
                     Step::Remove(at) if !twin.is_empty() => {
                         let Whole { id, .. } = twin.remove(at.index(twin.len()));
                         prop_assert!(log.remove(id) && !log.remove(id));
-                        twin.iter_mut().for_each(|turn| turn.references.retain(|to| *to != id));
+                        for turn in &mut twin {
+                            turn.references.retain(|to| *to != id);
+                        }
                     }
                     Step::Rewind(at) if !twin.is_empty() => {
                         let at = at.index(twin.len());
                         let first = twin[at].id;
                         for turn in twin.split_off(at).iter().rev() {
                             log.remove(turn.id);
-                            twin.iter_mut().for_each(|other| other.references.retain(|to| *to != turn.id));
+                        }
+                        for turn in &mut twin {
+                            turn.references.retain(|to| *to < first);
                         }
                         log.rewind(first);
                     }

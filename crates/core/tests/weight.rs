@@ -4,6 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt::Write;
 
+use proptest::prelude::*;
 use trihorizon_core::config::{CallOptions, Options};
 use trihorizon_core::knowledge::{KnowledgeBase, NewFact};
 use trihorizon_core::session::{Call, MessageRole, Meta, Session, Workspace};
@@ -123,4 +124,81 @@ fn an_erased_turn_gives_back_what_it_held() {
     });
     assert_eq!(held, session.bytes() + session.log().text_bytes());
     assert!(session.bytes() < whole / 4, "{} of {whole}", session.bytes());
+}
+
+fn said(subject: usize, at: usize) -> String {
+    format!("1. {ASKED} 2. Is subject{subject} part of it? {at}")
+}
+
+fn vector(subject: usize) -> Vec<f32> {
+    (0..16).map(|at| ((subject * 7 + at * 3) % 11) as f32 + 1.0).collect()
+}
+
+/// What a host does with a session.
+#[derive(Clone, Debug)]
+enum Step {
+    Ask(usize, Option<u8>),
+    Answer(usize),
+    Tool(usize),
+    Retry,
+    Erase(u32),
+    Load,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..40usize, prop::option::of(0..3u8)).prop_map(|(said, name)| Step::Ask(said, name)),
+        6 => (0..40usize).prop_map(Step::Answer),
+        1 => (0..40usize).prop_map(Step::Tool),
+        1 => Just(Step::Retry),
+        2 => (1..60u32).prop_map(Step::Erase),
+        1 => Just(Step::Load),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_session_went_through_is_counted(
+        steps in prop::collection::vec(step(), 1..160),
+        ring in prop::sample::select(vec!["null", "20"]),
+    ) {
+        let options = format!(r#"{{"locale":"en","ring":{ring},"embedder":{{"host":{{"id":"t","dimensions":16}}}}}}"#);
+        let options = Options::parse(&options).unwrap();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let mut workspace = Workspace::default();
+        let (held, session) = measured(|| {
+            let mut session = Box::new(Session::new("s", "", &options));
+            let mut asked = None;
+            for (at, step) in steps.iter().enumerate() {
+                let meta = Meta::default();
+                match *step {
+                    Step::Ask(subject, name) => {
+                        let name = name.map(|name| format!("Speaker {name}"));
+                        let of = CallOptions { id: Some(format!("question {at}")), name, ..CallOptions::default() };
+                        asked = Some((said(subject, at), vector(subject), of));
+                    }
+                    Step::Answer(subject) => {
+                        let (said, vector) = (said(subject, at), vector(subject));
+                        session.append(MessageRole::Assistant, &said, meta, Some(&vector), call, &mut workspace).unwrap();
+                    }
+                    Step::Tool(subject) => {
+                        let said = said(subject, at);
+                        session.append(MessageRole::Tool, &said, meta, None, call, &mut workspace).unwrap();
+                    }
+                    Step::Retry => {}
+                    Step::Erase(turn) => drop(session.delete_turn(turn)),
+                    Step::Load => *session = Session::restore(&session.snapshot(), "s", "", &options).unwrap(),
+                }
+                // A question is asked, or asked again; one that was erased or has left the log is refused then.
+                if let (Step::Ask(..) | Step::Retry, Some((said, vector, of))) = (step, &asked) {
+                    drop(session.assemble(said, Some(vector), of, None, call, &mut workspace));
+                }
+            }
+            session
+        });
+        let counted = session.bytes() + session.log().text_bytes();
+        prop_assert!(held.abs_diff(counted) <= counted / 50, "held {held}, counted {counted}");
+    }
 }
