@@ -741,17 +741,22 @@ fn carried(needs: &[f32], log: &TurnLog, thread: u32) -> Option<u32> {
     best.map(|at| log.marks()[first + at].id)
 }
 
-/// "write me a guide about …": a verb of writing whose object is a piece of writing (G-51).
+/// "write me a guide about …", a verb of writing whose object is a piece of writing, or "turn it into a blog post" (G-51).
 fn document_request(text: &Text) -> bool {
     let words = text.words();
-    let Some(verb) = words.iter().position(|w| w.class.has(Class::WRITE) && (w.tag != Tag::Function)) else {
-        return false;
-    };
-    let near = if text.grammar().verb_final { &words[verb.saturating_sub(8)..verb] } else { &words[verb + 1..] };
-    near.iter()
-        .take(8)
-        .filter(|w| w.sentence == words[verb].sentence)
-        .any(|w| w.class.has(Class::DOCUMENT) && !w.class.has(Class::POSSESSIVE_SECOND))
+    let piece = |word: &Word| word.class.has(Class::DOCUMENT) && !word.class.has(Class::POSSESSIVE_SECOND);
+    let written = words.iter().position(|w| w.class.has(Class::WRITE) && w.tag != Tag::Function).is_some_and(|verb| {
+        let near = if text.grammar().verb_final { &words[verb.saturating_sub(8)..verb] } else { &words[verb + 1..] };
+        near.iter().take(8).any(|word| word.sentence == words[verb].sentence && piece(word))
+    });
+    written
+        || (0..words.len()).any(|at| {
+            let from = words.partition_point(|word| word.sentence < words[at].sentence);
+            let near = words[at + 1..].iter().take(8).take_while(|word| word.sentence == words[at].sentence);
+            matches!(text.role(at), "into" | "as" | "like" | "form")
+                && words[from..at].iter().any(|word| word.class.has(Class::REQUEST))
+                && near.skip_while(|word| !word.class.has(Class::INDEFINITE)).any(piece)
+        })
 }
 
 /// The turn's own words, then those of what it points at or extends; the lists are those of `of`.
@@ -863,5 +868,31 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
         intent: intent_features(input, &form, &references, ellipsis, thread).to_vec(),
         tool: references.iter().any(|r| matches!(r.target, Some(Target::Scratch(_)))),
         meaning: input.meaning.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Pack;
+
+    #[test]
+    fn a_document_is_asked_for_by_a_verb_of_writing_or_as_a_form() {
+        let asked = |source: &str| {
+            let mut text = Text::default();
+            text.read(source, &Pack::of("en"));
+            document_request(&text)
+        };
+        for yes in [
+            "Write me a guide about what we just discussed.",
+            "Thanks. Could you now turn this into a series of tweets?",
+            "Give it to me as a checklist",
+            "Can you provide that in the form of an FAQ?",
+        ] {
+            assert!(asked(yes), "{yes}");
+        }
+        for no in ["What do you think of your last report?", "Tell me what is in the email.", "I see it as a plan."] {
+            assert!(!asked(no), "{no}");
+        }
     }
 }

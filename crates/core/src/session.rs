@@ -28,7 +28,7 @@ use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility
 use crate::select::{self, Recency, SpecTurns};
 use crate::similarity;
 use crate::spec::{self, Detected};
-use crate::text::{Pack, PhraseKind, Text, entities, enumerations};
+use crate::text::{Class, Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
 use crate::threads::{self, Decision, Evidence, Odds, Thread, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
@@ -1869,10 +1869,15 @@ fn read_turn<'a>(
         lists: enumerations(content, text),
         host_id,
         question: text.is_question(),
-        request: text.requests(0) || text.is_question(),
+        request: text.requests(0) || text.is_question() || !courteous(text),
         refusal: role == Role::Assistant && text.phrase(PhraseKind::Refusal).is_some_and(|p| p.words.start < 12),
         answers: false,
     }
+}
+
+/// Thanks, a greeting or assent.
+fn courteous(text: &Text) -> bool {
+    text.words().first().is_some_and(|word| word.class.has(Class::INTERJECTION.or(Class::GREETING)))
 }
 
 /// Cosine of two sets of terms.

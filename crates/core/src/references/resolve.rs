@@ -629,7 +629,7 @@ fn action(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let asked = turns
         .iter()
         .rev()
-        .find(|turn| turn.role == Role::User && (turn.request || turn.question))
+        .find(|turn| turn.role == Role::User && turn.request)
         .or_else(|| context.log.last(Role::User));
     let Some(asked) = asked else { return Found::nothing(ReferenceType::Action, Reason::NoAntecedent) };
     let answer = turns.iter().find(|turn| turn.id > asked.id && turn.role == Role::Assistant);
