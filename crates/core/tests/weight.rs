@@ -67,7 +67,7 @@ fn dialogue(session: &mut Session, call: Call<'_>, workspace: &mut Workspace, me
 
 #[test]
 fn a_session_of_fifty_turns_weighs_little_more_than_its_vectors() {
-    for (vectors, most) in [("f32", 86 << 10), ("i8", 30 << 10)] {
+    for (vectors, most) in [("f32", 85 << 10), ("i8", 29 << 10)] {
         let options = options(vectors);
         let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
         let mut workspace = Workspace::default();
