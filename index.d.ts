@@ -98,6 +98,9 @@ export declare function query(session: number, content: string, locale: number, 
 /** Writes the last result again, into a larger buffer. */
 export declare function refetch(): void
 
+/** The turn that the answer just appended moved to another thread, JSON; nothing if none. */
+export declare function refiled(session: number): string | null
+
 /** Registers the buffer that results are written to. It must not be detached. */
 export declare function register(buffer: Float64Array): void
 

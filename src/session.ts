@@ -21,6 +21,7 @@ import type {
   Message,
   StoredSession,
   SyncResult,
+  Refiled,
   ThreadState,
   ThreadUpdate,
   Turn,
@@ -77,7 +78,8 @@ export class Session {
    * {@link assemble}). Idempotent by the message's `id`.
    *
    * @returns `turnId` for user and assistant messages, `scratchId` for tool output, neither for system messages and for
-   *   assistant messages that only call tools.
+   *   assistant messages that only call tools; `refiled` when an assistant message shows that the turn it answers is in the wrong
+   *   thread (the filing of about a third of the turns is in doubt until then).
    * @throws INVALID_MESSAGE, INVALID_VECTOR, ID_CONFLICT, SCRATCH_FULL, EMBEDDER (asynchronous: use {@link appendAsync}),
    *   TOKENIZER, STORE, CLOSED, REENTRANT
    */
@@ -375,7 +377,8 @@ export class Session {
     this.#record(() => appendRecord(role, text, meta, vector, host.model, now));
     if (result > 0) {
       this.#names.keepTurn(result, text);
-      return { turnId: result };
+      const refiled = message.role === "assistant" ? host.call(() => host.native.refiled(handle)) : undefined;
+      return refiled ? { turnId: result, refiled: JSON.parse(refiled) as Refiled } : { turnId: result };
     }
     return result < 0 ? { scratchId: this.#names.scratch(-result) } : {};
   }

@@ -71,9 +71,21 @@ export interface AppendMessage extends Message {
 export type Volatility = "REALTIME" | "VOLATILE" | "STABLE" | "STATIC";
 
 export type AppendResult =
-  | { turnId: number; scratchId?: undefined }
-  | { scratchId: string; turnId?: undefined }
-  | { turnId?: undefined; scratchId?: undefined };
+  | { turnId: number; scratchId?: undefined; refiled?: Refiled | undefined }
+  | { scratchId: string; turnId?: undefined; refiled?: undefined }
+  | { turnId?: undefined; scratchId?: undefined; refiled?: undefined };
+
+/**
+ * A user turn whose answer showed that it belongs to another thread than the one it was filed in: it was moved, and the answer
+ * with it.
+ */
+export interface Refiled {
+  turnId: number;
+  /** The thread it was filed in. Of one that it had opened, the id stands for the other from now on. */
+  from: string;
+  /** The thread it is in now. */
+  thread: string;
+}
 
 export type Target = { kind: "turn"; id: number } | { kind: "scratch"; id: string } | { kind: "fact"; id: string };
 

@@ -252,6 +252,36 @@ describe("append", () => {
 });
 
 describe("threads", () => {
+  const novel = [
+    { role: "user", content: "Recommend me a novel set in Lisbon." },
+    { role: "assistant", content: "Try The Year of the Death of Ricardo Reis, by Saramago." },
+  ] as const;
+  const prize = "Who won the Nobel Prize in 1998?";
+  const laureate = {
+    role: "assistant",
+    content: "Saramago, the author of The Year of the Death of Ricardo Reis, the novel set in Lisbon.",
+  } as const;
+
+  test("an answer may show that its turn was filed in the wrong one, which is reported", () => {
+    const chat = createEngine().session("moved");
+    for (const message of novel) expect(chat.append(message).refiled).toBeUndefined();
+    const turn = chat.assemble(prize);
+    expect(turn.thread).toMatchObject({ id: "won-nobel-prize", event: "new" });
+    const { turnId, refiled } = chat.append(laureate);
+    expect(refiled).toEqual({ turnId: turn.turnId, from: "won-nobel-prize", thread: "novel-lisbon" });
+    const filed = Object.fromEntries(chat.turns().map((of) => [of.turnId, of.thread]));
+    expect([filed[turn.turnId ?? 0], filed[turnId ?? 0]]).toEqual(["novel-lisbon", "novel-lisbon"]);
+    // The host may have kept the name.
+    expect(chat.threadState("won-nobel-prize").threadId).toBe("novel-lisbon");
+    expect(chat.assemble("And in 1999?").thread.id).toBe("novel-lisbon");
+  });
+
+  test("sync moves turns as append does", () => {
+    const chat = createEngine().session("moved by sync");
+    const { appended } = chat.sync([...novel, { role: "user", content: prize }, laureate]);
+    expect(appended.map(({ refiled }) => refiled?.thread)).toEqual([undefined, undefined, undefined, "novel-lisbon"]);
+  });
+
   test("the host's state is kept and read back", () => {
     const session = etcd(createEngine().session("t"));
     session.updateThread({ established: ["etcd 3.5"], openQuestions: ["TLS?"], userConstraints: ["no downtime"] });
@@ -933,6 +963,10 @@ test("the JavaScript engine is told of native memory, and that it is gone", () =
   const told = native().externalMemory() - before;
   expect(told).toBeGreaterThan(0.75 * engine.info().bytes);
   expect(told).toBeLessThan(1.5 * engine.info().bytes);
+  for (let turn = 1; turn <= 300; turn += 1) session.deleteTurn(turn);
+  const less = native().externalMemory() - before;
+  expect(less).toBeLessThan(told / 2);
+  expect(less).toBeGreaterThan(0.75 * engine.info().bytes);
   void engine.deleteSession("s");
   expect(native().externalMemory() - before).toBeLessThan(told / 10);
   void engine.close();

@@ -3,8 +3,9 @@
  * takes its place, so that 1,000 of them, at all ages, are alive at any time. Resident memory is compared with what it
  * was after the first 100,000 turns.
  *
- *   node --expose-gc dist-bench/bench/speed/memory.js [--turns 300000] [--sessions 1000]
+ *   node --expose-gc dist-bench/bench/speed/memory.js [--turns 300000] [--sessions 1000] [--json FILE]
  */
+import { writeFileSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { parseArgs } from "node:util";
 
@@ -12,6 +13,7 @@ import { specLists } from "./inputs/pack.js";
 import { Scene, type SceneTurn } from "./inputs/scenes.js";
 import { nowhere } from "./nowhere.js";
 import { type Engine, loadProduct, type Raw, type Session } from "./product.js";
+import { circumstances } from "./record.js";
 
 const LIFE = 100;
 const SETTLED = 100_000;
@@ -33,7 +35,11 @@ interface Reading {
 async function main(argv: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...argv],
-    options: { turns: { type: "string", default: "300000" }, sessions: { type: "string", default: "1000" } },
+    options: {
+      turns: { type: "string", default: "300000" },
+      sessions: { type: "string", default: "1000" },
+      json: { type: "string" },
+    },
   });
   const turns = Number(values.turns);
   const sessions = Number(values.sessions);
@@ -41,6 +47,7 @@ async function main(argv: readonly string[]): Promise<void> {
   if (globalThis.gc === undefined) throw new Error("run with node --expose-gc");
 
   const { createEngine, raw } = await loadProduct();
+  const started = new Date();
   const engine = createEngine({ store: nowhere, maxSessions: sessions });
   const carousel = new Carousel(engine, sessions, new Scene(specLists()).digressing(LIFE).turns);
   const readings: Reading[] = [];
@@ -49,6 +56,7 @@ async function main(argv: readonly string[]): Promise<void> {
     readings.push(await read(raw, engine, carousel.turns));
     print(readings.at(-1)!);
   }
+  const run = circumstances(engine.info(), started);
   carousel.empty();
   engine.close();
   const after = await read(raw, null, carousel.turns);
@@ -66,6 +74,16 @@ async function main(argv: readonly string[]): Promise<void> {
     `native bytes that V8 knows of and sees go: ${accounted.toFixed(3)} (≥ ${ACCOUNTED})`,
     accounted >= ACCOUNTED,
   );
+  if (values.json !== undefined) {
+    const command = `node --expose-gc dist-bench/bench/speed/memory.js --turns ${turns} --sessions ${sessions}`;
+    const { date, machine, versions } = run;
+    const record = { date, command, machine, versions, closed, accounted, readings, after };
+    writeFileSync(values.json, `${JSON.stringify(record, (_, value) => rounded(value), 2)}\n`);
+  }
+}
+
+function rounded(value: unknown): unknown {
+  return typeof value === "number" ? Math.round(value * 1000) / 1000 : value;
 }
 
 function verdict(what: string, ok: boolean): void {

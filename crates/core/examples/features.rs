@@ -17,6 +17,7 @@ use trihorizon_core::references::{CANDIDATE_FEATURES, TARGET_FEATURES};
 use trihorizon_core::session::{Appended, Call, MessageRole, Meta, Session, ToolCall, Workspace};
 use trihorizon_core::threads::{CLOSENESS_FEATURES, SUBJECT_FEATURES};
 use trihorizon_core::tokens::Counter;
+use trihorizon_core::turn_log::Role;
 
 #[derive(Deserialize)]
 struct Conversation {
@@ -64,17 +65,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
-    let mut session = Session::new(&of.id, "", options);
+    let mut session = Session::new(of.id.as_str(), "", options);
     let mut workspace = Workspace::default();
     let call = Call { options, counter: &Counter::Estimate, now: 0 };
     let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
-    let mut names: Vec<String> = Vec::new();
+    let mut threads: BTreeMap<&str, u32> = BTreeMap::new();
     // Where each user turn was filed.
     let mut filed: BTreeMap<usize, u32> = BTreeMap::new();
+    let mut pending: Option<serde_json::Value> = None;
     for (at, message) in of.messages.iter().enumerate() {
         let number = at + 1;
         let content = message.content.clone().unwrap_or_default();
         if message.role == MessageRole::User && of.turns.contains(&number) {
+            if let Some(row) = pending.take() {
+                println!("{row}");
+            }
             let seen = session.inspect(&content, call, &mut workspace)?;
             let candidates: Vec<_> = seen
                 .candidates
@@ -89,6 +94,13 @@ fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std:
             let thread =
                 seen.thread.as_ref().map(|t| json!({ "active": t.active, "threads": t.threads, "subject": t.subject }));
             let row = json!({ "id": of.id, "turn": number, "candidates": candidates, "dependence": seen.dependence, "needs": needs, "thread": thread, "filed": filed, "event": seen.event.name(), "intent": seen.intent, "tool": seen.tool, "meaning": seen.meaning });
+            pending = Some(row);
+        }
+        if message.role == MessageRole::Assistant
+            && !content.trim().is_empty()
+            && let Some(mut row) = pending.take()
+        {
+            row["answer"] = json!(session.inspect_answer(&content, call, &mut workspace)?);
             println!("{row}");
         }
         let meta = Meta {
@@ -111,17 +123,18 @@ fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std:
         }
         if let Appended::Turn(id) = session.append(message.role, &content, meta, None, call, &mut workspace)? {
             numbers.insert(id, number);
-            if let Some(thread) = of.threads.get(&number).filter(|_| !of.own) {
-                let ordinal = names.iter().position(|n| n == thread).unwrap_or_else(|| {
-                    names.push(thread.clone());
-                    names.len() - 1
-                });
-                session.refile(id, ordinal as u32, thread);
+            if let Some(name) = of.threads.get(&number).filter(|_| !of.own) {
+                let own = session.log().get(id).map_or(0, |turn| turn.thread);
+                let opened = session.threads().get(own).is_some_and(|thread| thread.turns == [id]);
+                let next = if opened { own } else { session.threads().all().len() as u32 };
+                session.refile(id, *threads.entry(name).or_insert(next), name);
             }
-            if message.role == MessageRole::User {
-                filed.insert(number, session.log().turns().last().map_or(0, |turn| turn.thread));
-            }
+            let user = session.log().last(Role::User).and_then(|turn| Some((*numbers.get(&turn.id)?, turn.thread)));
+            filed.extend(user);
         }
+    }
+    if let Some(row) = pending {
+        println!("{row}");
     }
     Ok(())
 }

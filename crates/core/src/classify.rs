@@ -12,7 +12,7 @@ use crate::needs::{self, Needs, REACH};
 use crate::references::{self, Context, Reason, Reference, ReferenceType, Shape, Target, resolve_references};
 use crate::text::{Class, Gap, Pack, PhraseKind, Tag, Text, Word};
 use crate::threads::{self, Decision, Evidence, ThreadEvent, Threads, assign};
-use crate::turn_log::{Role, Seen, Turn, TurnLog};
+use crate::turn_log::{Role, Seen, TurnLog};
 
 /// Where similarities came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -290,7 +290,7 @@ pub const DEPENDENCE_FEATURES: [&str; 42] = [
     "other",
     "compare",
     "first-person",
-    "log.first",
+    "log.unanswered",
     "wh-without-noun",
     "sentences",
     "reference.last-sentence",
@@ -346,7 +346,7 @@ fn dependence_features(input: &Input<'_>, form: &Form, references: &[Reference])
         any(Class::OTHER),
         any(Class::COMPARE),
         any(Class::FIRST.or(Class::POSSESSIVE_FIRST)),
-        flag(log.is_empty()),
+        flag(log.last_position(Role::Assistant).is_none()),
         flag(text.asks(0) && terms.len() <= 1),
         f32::from(text.sentences().min(4)) / 4.0,
         strongest(references, |r| r.span.start >= form.last_from),
@@ -366,12 +366,12 @@ fn dependence_features(input: &Input<'_>, form: &Form, references: &[Reference])
 
 fn active_similarity(input: &Input<'_>) -> f32 {
     let Some(active) = input.threads.active(input.speaker) else { return 0.0 };
-    let turns = input.context.log.turns();
+    let turns = input.context.log.traits();
     input
         .calibrated
         .iter()
         .zip(turns)
-        .filter(|(_, turn)| turn.thread == active && turn.role == Role::User)
+        .filter(|(_, turn)| turn.thread == active && turn.role() == Role::User)
         .map(|(s, _)| *s)
         .fold(0.0, f32::max)
 }
@@ -601,7 +601,7 @@ pub fn needs<'a>(
 }
 
 /// What a turn's thread is decided on.
-fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], dependent: bool) -> Evidence<'a> {
+pub(crate) fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], dependent: bool) -> Evidence<'a> {
     Evidence {
         text: input.context.text,
         log: input.context.log,
@@ -733,23 +733,30 @@ fn needs_of<'a>(
 /// The turn an incomplete one answers or extends: of those within reach, one of its own thread where there is any, the one it
 /// needs most; the newer of equals.
 fn carried(needs: &[f32], log: &TurnLog, thread: u32) -> Option<u32> {
-    let turns = log.recent(REACH).iter().rev().zip(needs.iter().rev());
-    let inside = |turn: &Turn| turn.thread == thread;
-    let best = turns.rev().max_by(|(a, x), (b, y)| inside(a).cmp(&inside(b)).then(x.total_cmp(y)));
-    best.map(|(turn, _)| turn.id)
+    let reach = REACH.min(log.len()).min(needs.len());
+    let first = log.len() - reach;
+    let needs = &needs[needs.len() - reach..];
+    let inside = |at: usize| log.traits()[first + at].thread == thread;
+    let best = (0..reach).max_by(|a, b| inside(*a).cmp(&inside(*b)).then(needs[*a].total_cmp(&needs[*b])));
+    best.map(|at| log.marks()[first + at].id)
 }
 
-/// "write me a guide about …": a verb of writing whose object is a piece of writing (G-51).
+/// "write me a guide about …", a verb of writing whose object is a piece of writing, or "turn it into a blog post" (G-51).
 fn document_request(text: &Text) -> bool {
     let words = text.words();
-    let Some(verb) = words.iter().position(|w| w.class.has(Class::WRITE) && (w.tag != Tag::Function)) else {
-        return false;
-    };
-    let near = if text.grammar().verb_final { &words[verb.saturating_sub(8)..verb] } else { &words[verb + 1..] };
-    near.iter()
-        .take(8)
-        .filter(|w| w.sentence == words[verb].sentence)
-        .any(|w| w.class.has(Class::DOCUMENT) && !w.class.has(Class::POSSESSIVE_SECOND))
+    let piece = |word: &Word| word.class.has(Class::DOCUMENT) && !word.class.has(Class::POSSESSIVE_SECOND);
+    let written = words.iter().position(|w| w.class.has(Class::WRITE) && w.tag != Tag::Function).is_some_and(|verb| {
+        let near = if text.grammar().verb_final { &words[verb.saturating_sub(8)..verb] } else { &words[verb + 1..] };
+        near.iter().take(8).any(|word| word.sentence == words[verb].sentence && piece(word))
+    });
+    written
+        || (0..words.len()).any(|at| {
+            let from = words.partition_point(|word| word.sentence < words[at].sentence);
+            let near = words[at + 1..].iter().take(8).take_while(|word| word.sentence == words[at].sentence);
+            matches!(text.role(at), "into" | "as" | "like" | "form")
+                && words[from..at].iter().any(|word| word.class.has(Class::REQUEST))
+                && near.skip_while(|word| !word.class.has(Class::INDEFINITE)).any(piece)
+        })
 }
 
 /// The turn's own words, then those of what it points at or extends; the lists are those of `of`.
@@ -777,7 +784,7 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
         }
         // Terms of an answer come in by how many turns hold them.
         let mut frequencies = [0; LENT];
-        for term in &turn.terms {
+        for term in turn.terms {
             if seen.is_among(*term, &all[..own]) {
                 continue;
             }
@@ -861,5 +868,31 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
         intent: intent_features(input, &form, &references, ellipsis, thread).to_vec(),
         tool: references.iter().any(|r| matches!(r.target, Some(Target::Scratch(_)))),
         meaning: input.meaning.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Pack;
+
+    #[test]
+    fn a_document_is_asked_for_by_a_verb_of_writing_or_as_a_form() {
+        let asked = |source: &str| {
+            let mut text = Text::default();
+            text.read(source, &Pack::of("en"));
+            document_request(&text)
+        };
+        for yes in [
+            "Write me a guide about what we just discussed.",
+            "Thanks. Could you now turn this into a series of tweets?",
+            "Give it to me as a checklist",
+            "Can you provide that in the form of an FAQ?",
+        ] {
+            assert!(asked(yes), "{yes}");
+        }
+        for no in ["What do you think of your last report?", "Tell me what is in the email.", "I see it as a plan."] {
+            assert!(!asked(no), "{no}");
+        }
     }
 }

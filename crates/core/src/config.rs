@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::blend::Blend;
-use crate::embedding::Calibration;
+use crate::embedding::EmbeddingSpec;
 use crate::error::{Code, Error, Result};
 use crate::intent::Intent;
 use crate::scratch::StalePolicy;
@@ -100,7 +100,7 @@ pub enum TokensOption {
 
 /// Which embedder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub enum EmbedderOption {
     /// The static table in the core.
     #[default]
@@ -108,16 +108,7 @@ pub enum EmbedderOption {
     /// None: lexical similarity.
     Lexical,
     /// The host's vectors.
-    #[serde(rename = "host")]
-    Host {
-        /// Model id.
-        id: String,
-        /// Length of its vectors.
-        dimensions: usize,
-        /// Its calibration; the identity when absent.
-        #[serde(default)]
-        calibration: Calibration,
-    },
+    Host(EmbeddingSpec),
 }
 
 /// How a session keeps the vectors of its turns.
@@ -346,12 +337,12 @@ impl Options {
         at_least("scratch.summaryTokens", options.scratch.summary_tokens as usize, 16)?;
         at_least("summaryTokens", options.summary_tokens as usize, 16)?;
         unit("facts.partialFactor", options.facts.partial_factor)?;
-        if let EmbedderOption::Host { dimensions, id, calibration } = &options.embedder {
-            at_least("embedder.dimensions", *dimensions, 1)?;
+        if let EmbedderOption::Host(spec) = &options.embedder {
+            at_least("embedder.dimensions", spec.dimensions, 1)?;
             let most = MOST_DIMENSIONS;
-            check(*dimensions <= most, "embedder.dimensions", dimensions, format_args!("at most {most}"))?;
-            at_least("embedder.id length", id.len(), 1)?;
-            calibration.check()?;
+            check(spec.dimensions <= most, "embedder.dimensions", spec.dimensions, format_args!("at most {most}"))?;
+            at_least("embedder.id length", spec.id.len(), 1)?;
+            spec.calibration.check()?;
         }
         Ok(options)
     }

@@ -1,7 +1,10 @@
 //! What a conversation has covered (G-8): one entry an answer, with the vector of the question it answered.
 
+use std::cell::OnceCell;
+
 use serde::{Deserialize, Serialize};
 
+use crate::growth;
 use crate::knowledge::NgramGuard;
 use crate::turn_log::TurnLog;
 
@@ -13,28 +16,44 @@ const MOST: usize = 256;
 pub struct Coverage {
     /// User turn and depth weight (R024-9).
     entries: Vec<(u32, f32)>,
-    ngrams: NgramGuard,
+    /// Read from the log when facts are first looked for: it weighs four times what was said, and most sessions have none.
+    #[serde(skip)]
+    ngrams: OnceCell<Box<NgramGuard>>,
 }
 
 impl Coverage {
     /// Records that `answer` answered the user turn `turn`.
     pub fn add(&mut self, turn: u32, answer: &str) {
-        self.entries.push((turn, depth(answer)));
+        growth::push(&mut self.entries, (turn, depth(answer)));
         if self.entries.len() > MOST {
             self.entries.remove(0);
         }
-        self.ngrams.add(answer);
+        if let Some(ngrams) = self.ngrams.get_mut() {
+            ngrams.add(answer);
+        }
     }
 
-    /// Forgets a turn and what it said.
-    pub fn remove(&mut self, turn: u32, said: &str) {
+    /// The oldest turn leaves the log, with what it answered.
+    pub fn evict(&mut self, turn: u32, answer: &str) {
         self.entries.retain(|(covered, _)| *covered != turn);
-        self.ngrams.remove(said);
+        if let Some(ngrams) = self.ngrams.get_mut() {
+            ngrams.remove(answer);
+        }
     }
 
-    /// 6-grams of the answers (R024-10).
-    pub fn ngrams(&self) -> &NgramGuard {
-        &self.ngrams
+    /// A turn is erased. The 6-grams are read again, since there may be room for those of older answers now.
+    pub fn remove(&mut self, turn: u32) {
+        self.entries.retain(|(covered, _)| *covered != turn);
+        self.ngrams.take();
+    }
+
+    /// 6-grams of the answers in the log (R024-10). Cost: linear in them the first time.
+    pub fn ngrams(&self, log: &TurnLog) -> &NgramGuard {
+        self.ngrams.get_or_init(|| {
+            let mut ngrams = Box::new(NgramGuard::default());
+            log.turns().iter().for_each(|turn| ngrams.add(turn.answer()));
+            ngrams
+        })
     }
 
     /// The weighted mean of the covered vectors: coverage of a fact is its dot product with it (R024-2). `None` when
@@ -54,6 +73,11 @@ impl Coverage {
             }
             mean
         })
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        growth::bytes(&self.entries) + self.ngrams.get().map_or(0, |ngrams| ngrams.bytes())
     }
 }
 

@@ -1,7 +1,8 @@
 //! Vectors: the built-in static embedder, the one [`EmbeddingSpec`] of a session (G-56) and the calibration that maps a
 //! model's cosine to the scale on which SPEC-028's 0.70 / 0.50 mean what they say.
 
-use std::sync::OnceLock;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
@@ -53,15 +54,42 @@ impl Calibration {
     }
 }
 
-/// Model id, dimension and calibration: one value, fixed by the first vector, checked on every later one.
+/// A model of vectors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct EmbeddingSpec {
+pub struct Model {
     /// Names the model and its version.
     pub id: String,
     /// Length of every vector.
     pub dimensions: usize,
-    /// Maps its cosines to the calibrated scale.
+    /// Maps its cosines to the calibrated scale; the identity when absent.
+    #[serde(default)]
     pub calibration: Calibration,
+}
+
+/// Model id, dimension and calibration: one value, fixed by the first vector, checked on every later one. The sessions of an
+/// engine share it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Model", into = "Model")]
+pub struct EmbeddingSpec(Arc<Model>);
+
+impl From<Model> for EmbeddingSpec {
+    fn from(model: Model) -> Self {
+        Self(Arc::new(model))
+    }
+}
+
+impl From<EmbeddingSpec> for Model {
+    fn from(spec: EmbeddingSpec) -> Self {
+        Arc::unwrap_or_clone(spec.0)
+    }
+}
+
+impl Deref for EmbeddingSpec {
+    type Target = Model;
+
+    fn deref(&self) -> &Model {
+        &self.0
+    }
 }
 
 impl EmbeddingSpec {
@@ -167,7 +195,7 @@ impl StaticEmbedder {
         let rows = reader.take(n * d)?;
         let longest = tokens.iter().map(|(token, _)| token.len()).max()?;
         (d == meta.dim && tokens.len() == n).then(|| Self {
-            spec: EmbeddingSpec { id: meta.id, dimensions: d, calibration: meta.calibration },
+            spec: Model { id: meta.id, dimensions: d, calibration: meta.calibration }.into(),
             words: WordTable::new(tokens.into_iter()),
             continuations: WordTable::new(continuations.into_iter()),
             scales,

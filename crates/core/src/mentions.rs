@@ -77,7 +77,7 @@ impl Mentions {
         }));
         self.first = log.len().saturating_sub(WINDOW);
         for (turn, bit) in log.recent(WINDOW).iter().zip(0..) {
-            for term in &turn.terms {
+            for term in turn.terms {
                 let slot = slots.of(*term, &self.terms);
                 if let Some(held) = self.held.get_mut(usize::from(slots.0[slot]).wrapping_sub(1)) {
                     held.turns |= 1 << bit;
@@ -119,7 +119,7 @@ impl Mentions {
     /// Share of the terms that the turn at `position` holds.
     pub fn overlap(&self, position: usize, log: &TurnLog) -> f32 {
         let holds = |(held, term): &(&Held, &u32)| {
-            self.holds(held, position).unwrap_or_else(|| log.turns()[position].terms.contains(term))
+            self.holds(held, position).unwrap_or_else(|| log.terms(position).contains(term))
         };
         self.share(self.held.iter().zip(&self.terms).filter(holds).count())
     }

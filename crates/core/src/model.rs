@@ -147,7 +147,7 @@ mod tests {
     use crate::classify::{DEPENDENCE_FEATURES, INTENT_FEATURES, MODELLED};
     use crate::needs::NEED_FEATURES;
     use crate::references::{CANDIDATE_FEATURES, TARGET_FEATURES};
-    use crate::threads::{CLOSENESS_FEATURES, SUBJECT_FEATURES};
+    use crate::threads::{CLOSENESS_FEATURES, ODDS_FEATURES, OPENING_FEATURES, SUBJECT_FEATURES};
 
     /// A misspelt weight would weigh nothing and nobody would notice.
     #[test]
@@ -158,7 +158,9 @@ mod tests {
                 "target" => &TARGET_FEATURES,
                 "ellipsis" | "context" => &DEPENDENCE_FEATURES,
                 "need" => &NEED_FEATURES,
-                "thread.active" | "thread.dormant" => &CLOSENESS_FEATURES,
+                "thread.active" | "thread.dormant" | "answer.active" | "answer.dormant" => &CLOSENESS_FEATURES,
+                "answer.odds" => &ODDS_FEATURES,
+                "answer.new" => &OPENING_FEATURES,
                 "thread.resume" | "thread.new" => &SUBJECT_FEATURES,
                 intent if MODELLED.iter().any(|known| intent == format!("intent.{}", known.name())) => &INTENT_FEATURES,
                 other => panic!("no model is called {other}"),

@@ -242,7 +242,7 @@ impl<'a> Needs<'a> {
             reference.alternatives.iter().filter_map(position).for_each(|at| links[at].alternative = true);
         }
         if let Some(last) = log.last(Role::User) {
-            last.references.iter().filter_map(|id| log.position(*id)).for_each(|at| links[at].referred = true);
+            last.references().filter_map(|id| log.position(id)).for_each(|at| links[at].referred = true);
         }
     }
 
@@ -430,7 +430,7 @@ fn with_ages(most: usize, see: impl FnOnce(&[f32])) {
 mod tests {
     use super::*;
     use crate::text::Pack;
-    use crate::turn_log::{Turn, content_terms, tests::turn};
+    use crate::turn_log::{NewTurn, content_terms, tests::turn};
 
     /// A log of alternating turns, each with its thread.
     fn log(said: &[(&str, u32)]) -> TurnLog {
@@ -439,8 +439,8 @@ mod tests {
             let mut text = Text::default();
             text.read(said, &Pack::of("en"));
             let role = if at % 2 == 0 { Role::User } else { Role::Assistant };
-            let terms = content_terms(&text, 64).into();
-            log.append(Turn { thread: *thread, terms, question: text.is_question(), ..turn(role, said) }, None, None);
+            let terms = content_terms(&text, 64);
+            log.append(NewTurn { thread: *thread, terms, question: text.is_question(), ..turn(role, said) }, None);
         }
         log
     }

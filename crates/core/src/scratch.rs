@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::duration;
 use crate::error::{Code, Error, Result};
+use crate::growth;
 use crate::knowledge::stem;
 use crate::summary;
 use crate::tokens::TokenCounter;
@@ -187,6 +188,16 @@ impl ScratchEntry {
     /// True when one of its values contains the word, folded, whatever its ending.
     pub fn holds(&self, word: &str) -> bool {
         self.holds_term(hash(stem(word)))
+    }
+
+    /// Bytes held beside its own size.
+    fn bytes(&self) -> usize {
+        let texts = [&self.id, &self.tool, &self.arguments, &self.raw, &self.summary, &self.provenance];
+        let rare = [&self.call_id, &self.name].into_iter().flatten();
+        texts.into_iter().chain(rare).map(String::capacity).sum::<usize>()
+            + growth::bytes(&self.referenced_by)
+            + growth::bytes(&self.words)
+            + growth::bytes(&self.content)
     }
 
     fn holds_term(&self, word: u32) -> bool {
@@ -390,6 +401,11 @@ impl ScratchBuffer {
         for entry in &mut self.entries {
             entry.referenced_by.retain(|turn| !gone(*turn));
         }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        growth::bytes(&self.entries) + self.entries.iter().map(ScratchEntry::bytes).sum::<usize>()
     }
 
     /// As [`ScratchEntry::freshness`].

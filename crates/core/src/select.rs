@@ -341,7 +341,7 @@ mod tests {
             let mut referenced = Vec::new();
             for (inside, tokens, pinned, removed) in turns {
                 let id = log.next_id();
-                log.append(crate::turn_log::Turn { tokens, ..turn(Role::User, "a") }, None, None);
+                log.append(crate::turn_log::NewTurn { tokens, ..turn(Role::User, "a") }, None);
                 if removed {
                     log.remove(id);
                     continue;

@@ -12,12 +12,12 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::blend::Tier;
 use crate::classify::{self, Classification, Input, Inspection, Query, SimilaritySource};
-use crate::config::{CallOptions, EmbedderOption, ModeOption, Options, Profile, Settings, VectorForm};
+use crate::config::{CallOptions, EmbedderOption, ModeOption, Options, Profile, Settings};
 use crate::coverage::Coverage;
 use crate::embedding::{Calibration, EmbeddingSpec, StaticEmbedder};
 use crate::envelope::{self, Candidate, ItemKind, Packing};
 use crate::error::{Code, Error, Result};
-use crate::few::Few;
+use crate::growth;
 use crate::headers::{self, Mode};
 use crate::intent::{Intent, Novelty};
 use crate::knowledge::{KnowledgeBase, Policy};
@@ -28,12 +28,12 @@ use crate::scratch::{Freshness, NewEntry, ScratchBuffer, StalePolicy, Volatility
 use crate::select::{self, Recency, SpecTurns};
 use crate::similarity;
 use crate::spec::{self, Detected};
-use crate::text::{Pack, PhraseKind, Text, entities, enumerations};
+use crate::text::{Class, Pack, PhraseKind, Text, entities, enumerations};
 use crate::thread_state;
-use crate::threads::{Decision, Thread, ThreadEvent, ThreadState, Threads, slug};
+use crate::threads::{self, Decision, Evidence, Odds, Thread, ThreadEvent, ThreadState, Threads, slug};
 use crate::tokens::TokenCounter;
-use crate::turn_log::{INDEXED_TERMS, Mark, Role, Trait, Turn, TurnLog, content_terms};
-use crate::vectors::{Search, Vectors};
+use crate::turn_log::{INDEXED_TERMS, NewTurn, Role, TurnLog, content_terms};
+use crate::vectors::Search;
 
 /// Role of a message that a host appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +126,7 @@ pub struct Workspace {
     /// The turn as the `spec` profile's phrases are looked for in it.
     folded: Vec<u8>,
     classifying: classify::Buffers,
+    filing: threads::Buffers,
     /// The turn whose reading the other buffers hold, if it was only looked at: most are assembled next.
     kept: Kept,
 }
@@ -189,27 +190,64 @@ pub struct SystemMessage {
 /// One conversation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
-    id: String,
-    namespace: String,
+    id: Box<str>,
+    namespace: Box<str>,
     log: TurnLog,
     threads: Threads,
     scratch: ScratchBuffer,
     coverage: Coverage,
+    /// Names of those who spoke under one, from speaker 1 on.
     speakers: Vec<String>,
     system: Vec<SystemMessage>,
     /// Hash of every message appended, in order.
     history: Vec<u64>,
     /// Messages with a host id: what they were and what they became.
-    known: FxHashMap<String, (u64, Appended)>,
+    known: FxHashMap<Box<str>, (u64, Appended)>,
+    /// Bytes of the ids in `known`.
+    id_bytes: usize,
     /// Calls whose results have not come yet.
     calls: Vec<ToolCall>,
     embedding: Option<EmbeddingSpec>,
-    /// Bytes held, those of the vectors left out.
-    weight: usize,
-    /// The newest user turn, its thread, and the thread's state before it: what a retry of the turn goes back to.
-    before: Option<(u32, u32, ThreadState)>,
+    /// The newest user turn.
+    newest: Option<Box<Newest>>,
+    /// The turn that the newest answer moved.
+    refiled: Option<Box<Refiled>>,
     #[serde(skip)]
     revision: Revision,
+}
+
+/// What may have to be taken back of the newest user turn.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Newest {
+    id: u32,
+    thread: u32,
+    /// State of the thread before the turn, if the turn was read for it.
+    state: Option<ThreadState>,
+    /// What else the turn may have done, until its answer is there.
+    odds: Option<Odds>,
+}
+
+impl Newest {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.state.as_ref().map_or(0, ThreadState::bytes)
+    }
+}
+
+/// A user turn whose answer showed that it was filed in the wrong thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refiled {
+    /// The turn.
+    pub turn: u32,
+    /// Name of the thread it was filed in; of one that it had opened, the name stands for the other from now on.
+    pub from: String,
+    /// Name of the thread it is in now.
+    pub thread: String,
+}
+
+impl Refiled {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.from.capacity() + self.thread.capacity()
+    }
 }
 
 /// A packed item, rendered.
@@ -236,7 +274,7 @@ pub struct Item {
     /// Cut to fit.
     pub truncated: bool,
     /// As rendered; `None` when it is all of a turn that the log still has.
-    pub text: Option<Arc<str>>,
+    pub text: Option<String>,
 }
 
 /// A candidate that was not packed.
@@ -300,13 +338,11 @@ pub struct Assembled {
 
 impl Session {
     /// An empty session of a namespace.
-    pub fn new(id: impl Into<String>, namespace: impl Into<String>, options: &Options) -> Self {
+    pub fn new(id: impl Into<Box<str>>, namespace: impl Into<Box<str>>, options: &Options) -> Self {
         let embedding = match &options.embedder {
             EmbedderOption::Builtin => Some(StaticEmbedder::builtin().spec().clone()),
             EmbedderOption::Lexical => None,
-            EmbedderOption::Host { id, dimensions, calibration } => {
-                Some(EmbeddingSpec { id: id.clone(), dimensions: *dimensions, calibration: calibration.clone() })
-            }
+            EmbedderOption::Host(spec) => Some(spec.clone()),
         };
         Self {
             id: id.into(),
@@ -315,14 +351,15 @@ impl Session {
             threads: Threads::default(),
             scratch: ScratchBuffer::new(options.scratch.max_entries, options.scratch.summary_tokens),
             coverage: Coverage::default(),
-            speakers: vec![String::new()],
+            speakers: Vec::new(),
             system: Vec::new(),
             history: Vec::new(),
             known: FxHashMap::default(),
+            id_bytes: 0,
             calls: Vec::new(),
             embedding,
-            weight: size_of::<Self>(),
-            before: None,
+            newest: None,
+            refiled: None,
             revision: Revision::default(),
         }
     }
@@ -349,7 +386,7 @@ impl Session {
 
     /// An item as rendered.
     pub fn text_of<'a>(&'a self, item: &'a Item) -> &'a str {
-        item.text.as_deref().or_else(|| self.log.get(item.id).map(|turn| &*turn.text)).unwrap_or_default()
+        item.text.as_deref().or_else(|| self.log.get(item.id).map(|turn| turn.text)).unwrap_or_default()
     }
 
     /// Its tool results.
@@ -367,23 +404,36 @@ impl Session {
         self.embedding.as_ref()
     }
 
-    /// Keeps the vectors of the turns in a form from now on.
-    pub(crate) fn keep_vectors(&mut self, form: VectorForm) {
-        self.log.keep_vectors(form);
+    /// Makes a session of what was stored, as one that `fresh` is would keep it.
+    pub(crate) fn loaded(&mut self, fresh: Self) {
+        self.embedding = fresh.embedding;
+        self.log.loaded(fresh.log.form());
+        self.history.shrink_to_fit();
     }
 
-    /// Bytes held, text included, kept up to date turn by turn rather than counted.
-    pub fn weight(&self) -> usize {
-        self.weight + self.log.vectors().map_or(0, Vectors::bytes)
-    }
-
-    /// Bytes held, the text of turns left out.
+    /// Bytes asked of the allocator, the text of turns left out. Cost: a look at every thread and tool result.
     pub fn bytes(&self) -> usize {
+        let names = self.speakers.iter().map(String::capacity).sum::<usize>();
+        let system = self.system.iter().map(|m| m.content.capacity() + m.name.as_ref().map_or(0, String::capacity));
+        let calls = self.calls.iter().map(|c| c.id.capacity() + c.name.capacity() + c.arguments.capacity());
         size_of::<Self>()
+            + self.id.len()
+            + self.namespace.len()
             + self.log.bytes()
             + self.threads.bytes()
-            + self.scratch.iter().map(|e| e.raw.len() + e.summary.len() + 256).sum::<usize>()
-            + self.history.capacity() * 8
+            + self.scratch.bytes()
+            + self.coverage.bytes()
+            + growth::bytes(&self.speakers)
+            + names
+            + growth::bytes(&self.system)
+            + system.sum::<usize>()
+            + growth::bytes(&self.history)
+            + growth::table_bytes::<(Box<str>, (u64, Appended))>(self.known.capacity())
+            + self.id_bytes
+            + growth::bytes(&self.calls)
+            + calls.sum::<usize>()
+            + self.newest.as_ref().map_or(0, |newest| newest.bytes())
+            + self.refiled.as_ref().map_or(0, |refiled| refiled.bytes())
     }
 
     /// How many messages are already here (G-71): the first `same`, and as many of `messages`, the ones after them given as
@@ -431,6 +481,7 @@ impl Session {
         if let Some(appended) = self.already(meta.id.as_deref(), hash)? {
             return Ok(appended);
         }
+        self.refiled = None;
         let host_id = meta.id.clone();
         let appended = match role {
             MessageRole::System | MessageRole::Developer => {
@@ -465,9 +516,10 @@ impl Session {
     }
 
     fn remember(&mut self, id: Option<String>, hash: u64, appended: Appended) {
-        self.history.push(hash);
+        growth::push(&mut self.history, hash);
         if let Some(id) = id {
-            self.known.insert(id, (hash, appended));
+            self.id_bytes += id.len();
+            self.known.insert(id.into(), (hash, appended));
         }
     }
 
@@ -480,11 +532,13 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Result<u32> {
+        self.log.check_room(content)?;
         let tokens = call.counter.count(content)?;
         let pack = pack_for(&call.options.locale, content);
         let unit = self.vector(content, vector, &pack, workspace)?;
-        let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
         workspace.read(content, &pack);
+        self.refiled = self.reconsider(content, &pack, unit, call, workspace).map(Box::new);
+        let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
         let thread = user
             .map(|(_, thread, _)| thread)
             .or_else(|| self.threads.active(0))
@@ -496,12 +550,13 @@ impl Session {
             .filter(|entry| Some(entry.turn) == user.map(|(id, ..)| id))
             .map(|entry| entry.ordinal)
             .collect();
-        let turn = Turn {
+        let turn = NewTurn {
             scratch,
             thread,
             speaker,
             tokens,
             at: call.now,
+            answers: user.is_some(),
             ..read_turn(Role::Assistant, content, &workspace.text, meta.entities.clone(), meta.id.clone())
         };
         let id = self.push(turn, unit.then_some(&workspace.vector[..]), call.options);
@@ -532,22 +587,25 @@ impl Session {
             turn: user,
         };
         let ordinal = self.scratch.add(entry, call.now, call.counter)?;
-        self.weight += 2 * content.len() + 512;
         if let Some(at) = answered {
             self.calls.remove(at);
         }
         Ok(ordinal)
     }
 
-    fn push(&mut self, turn: Turn, vector: Option<&[f32]>, options: &Options) -> u32 {
-        let id = self.log.next_id();
-        self.weight += turn_weight(&turn);
-        for gone in self.log.append(turn, vector, options.ring()) {
-            self.weight -= turn_weight(&gone).min(self.weight);
+    fn push(&mut self, turn: NewTurn<'_>, vector: Option<&[f32]>, options: &Options) -> u32 {
+        let leaving = self.leaving(options);
+        for gone in self.log.turns().iter().take(leaving) {
             self.threads.remove(gone.id);
-            self.coverage.remove(gone.id, said(&gone));
+            self.coverage.evict(gone.id, gone.answer());
         }
-        id
+        self.log.evict(leaving);
+        self.log.append(turn, vector)
+    }
+
+    /// How many turns, the oldest, make room for one that comes in.
+    fn leaving(&self, options: &Options) -> usize {
+        options.ring().map_or(0, |ring| (self.log.len() + 1).saturating_sub(ring))
     }
 
     // ---- one turn --------------------------------------------------------------------------------------------------
@@ -677,6 +735,7 @@ impl Session {
         let envelope = self.pack_envelope(content, &prepared, &settings, base, call, workspace)?;
         let mut turn = None;
         if !options.dry_run {
+            self.log.check_room(content)?;
             self.revision = Revision::default();
             let id = self.admit(content, &prepared, options, options.id.as_deref(), call, workspace)?;
             self.remember(options.id.clone(), hash, Appended::Turn(id));
@@ -745,18 +804,19 @@ impl Session {
     fn rewind(&mut self, id: u32) {
         self.revision = Revision::default();
         let later: Vec<u32> = self.log.turns().iter().map(|turn| turn.id).filter(|turn| *turn >= id).collect();
-        for turn in later.into_iter().rev().filter_map(|turn| self.log.remove(turn)) {
-            self.threads.remove(turn.id);
-            self.coverage.remove(turn.id, said(&turn));
+        for turn in later.into_iter().rev() {
+            self.threads.remove(turn);
+            self.coverage.remove(turn);
+            self.log.remove(turn);
         }
         self.log.rewind(id);
-        if let Some((turn, thread, state)) = self.before.take()
-            && turn == id
+        if let Some(Newest { id: newest, thread, state: Some(state), .. }) = self.newest.take().map(|newest| *newest)
+            && newest == id
             && let Some(thread) = self.threads.get_mut(thread)
         {
             thread.state = state;
         }
-        self.threads.settle(&self.log);
+        self.threads.rewind(id, &self.log);
         self.scratch.remove_after(id);
     }
 
@@ -772,7 +832,9 @@ impl Session {
     fn speaker(&self, name: Option<&str>) -> u16 {
         match name {
             None | Some("") => 0,
-            Some(name) => self.speakers.iter().position(|known| known == name).unwrap_or(self.speakers.len()) as u16,
+            Some(name) => {
+                1 + self.speakers.iter().position(|known| known == name).unwrap_or(self.speakers.len()) as u16
+            }
         }
     }
 
@@ -851,16 +913,97 @@ impl Session {
         Ok(classify::inspect(&input, call.options.thresholds))
     }
 
-    /// Files a turn in another thread: a later turn may show that it was mis-filed.
+    /// What an answer shares with the threads of the turns before the newest, which it answers, for fitting weights.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    pub fn inspect_answer(
+        &self,
+        content: &str,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<Vec<(u32, Vec<f32>)>> {
+        let pack = pack_for(&call.options.locale, content);
+        workspace.read(content, &pack);
+        let embedded = self.vector(content, None, &pack, workspace)?;
+        let mut buffers = threads::Buffers::default();
+        let answer = self.evidence_of_answer(content, &pack, embedded, 0, workspace);
+        let all = threads::closeness(&self.threads, &answer, self.log.len().saturating_sub(1), &mut buffers);
+        let held = (0..).zip(all).filter(|(_, close)| close.turns > 0);
+        Ok(held.map(|(thread, close)| (thread, close.features().to_vec())).collect())
+    }
+
+    /// An answer, read into the workspace, as [`threads::reconsider`] takes it.
+    fn evidence_of_answer<'a>(
+        &'a self,
+        content: &'a str,
+        pack: &'a Pack,
+        embedded: bool,
+        speaker: u16,
+        workspace: &'a mut Workspace,
+    ) -> Evidence<'a> {
+        let source = self.compare(content, pack, embedded, workspace);
+        workspace.mentions.read(&workspace.text, &self.log);
+        classify::evidence_of(&self.input(content, pack, embedded, source, speaker, workspace), &[], false)
+    }
+
+    /// Files the newest turn again if its filing was in doubt and the answer to it, read into the workspace, says otherwise.
+    fn reconsider(
+        &mut self,
+        answer: &str,
+        pack: &Pack,
+        embedded: bool,
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Option<Refiled> {
+        let Newest { id, thread: from, ref mut odds, .. } = **self.newest.as_mut()?;
+        let odds = odds.take()?;
+        let turn = self.log.turns().last().filter(|turn| turn.id == id)?;
+        let speaker = turn.speaker;
+        let mut buffers = std::mem::take(&mut workspace.filing);
+        let evidence = self.evidence_of_answer(answer, pack, embedded, speaker, workspace);
+        let belongs = threads::reconsider(&self.threads, &evidence, self.log.len() - 1, odds, &mut buffers);
+        workspace.filing = buffers;
+        let thread = belongs.unwrap_or(self.threads.all().len() as u32);
+        let opened = self.threads.get(from).is_some_and(|thread| thread.turns == [id]);
+        if thread == from || belongs.is_none() && opened {
+            return None;
+        }
+        let state = self.newest.take().and_then(|newest| newest.state);
+        if let Some((left, state)) = self.threads.get_mut(from).zip(state) {
+            left.state = state;
+        }
+        let content = self.log.get(id)?.text.to_owned();
+        let mut text = Text::default();
+        text.read(&content, &pack_for(&call.options.locale, &content));
+        self.refile(id, thread, &slug(&text, call.options.thread_names));
+        self.extract(id, thread, None, &content, &text, call.options);
+        Some(Refiled { turn: id, from: self.slug(from)?.to_owned(), thread: self.slug(thread)?.to_owned() })
+    }
+
+    /// Files the newest turn in another thread.
     pub fn refile(&mut self, id: u32, thread: u32, slug: &str) {
         self.revision = Revision::default();
-        let Some(speaker) = self.log.refile(id, thread) else { return };
-        self.threads.remove(id);
-        self.threads.settle(&self.log);
-        self.threads.file(id, thread, speaker, slug);
-        if let Some(thread) = self.threads.get_mut(thread) {
-            thread.turns.sort_unstable();
+        self.newest = None;
+        if let Some(from) = self.log.refile(id, thread) {
+            self.threads.refile(id, from, thread, slug);
         }
+    }
+
+    /// Reads the newest user turn for the state of its thread, unless the host keeps that itself, and notes what was before.
+    fn extract(&mut self, id: u32, thread: u32, odds: Option<Odds>, content: &str, text: &Text, options: &Options) {
+        let of = self.threads.get_mut(thread).filter(|_| options.extract);
+        let state = of.map(|thread| {
+            let before = thread.state.clone();
+            thread_state::extract(&mut thread.state, Role::User, content, text);
+            before
+        });
+        self.newest = Some(Box::new(Newest { id, thread, state, odds }));
+    }
+
+    /// The turn that the newest answer showed to be filed in the wrong thread, and moved.
+    pub fn refiled(&self) -> Option<&Refiled> {
+        self.refiled.as_deref()
     }
 
     /// What the pseudo-code's `classify_intent` decided, with its `resolve_references`. The turn is not filed: `thread` stands for
@@ -891,6 +1034,7 @@ impl Session {
                 event: ThreadEvent::New,
                 similarity: 0.0,
                 reason: Reason::FirstTurn,
+                odds: None,
             },
             blend: settings.blend(intent),
             novelty: intent.novelty(),
@@ -943,7 +1087,7 @@ impl Session {
         let thread = match best {
             Some((similarity, thread)) if similarity > settings.thresholds.join => {
                 let event = if Some(thread) == active { ThreadEvent::Join } else { ThreadEvent::Resume };
-                Decision { thread, event, similarity, reason: Reason::SimilarThread }
+                Decision { thread, event, similarity, reason: Reason::SimilarThread, odds: None }
             }
             Some((similarity, _)) => Decision { similarity, reason: Reason::Unlike, ..of.thread },
             None => of.thread,
@@ -958,7 +1102,7 @@ impl Session {
         let unlike = |thread: u32| (0.0, threads[thread as usize].last_active, thread);
         let mut best = self.threads.of(speaker).map(unlike).max_by_key(|(_, active, _)| *active)?;
         each(&mut |at, similarity| {
-            let thread = self.log.turns()[at].thread;
+            let thread = self.log.traits()[at].thread;
             let of = threads.get(thread as usize).filter(|of| of.speaker == speaker);
             if let Some(of) = of.filter(|of| (similarity, of.last_active) > (best.0, best.1)) {
                 best = (similarity, of.last_active, thread);
@@ -1041,7 +1185,7 @@ impl Session {
         workspace.ensure_read(content, pack);
         let Workspace { text, similarities, calibrated, .. } = workspace;
         let terms = content_terms(text, READ_TERMS);
-        similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, &turn.terms)));
+        similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, turn.terms)));
         calibrated.extend(similarities.iter().map(|s| lexical_scale(*s)));
         SimilaritySource::Lexical
     }
@@ -1063,12 +1207,11 @@ impl Session {
         let tokens = call.counter.count(content)?;
         workspace.ensure_read(content, &prepared.pack);
         let of = &prepared.classification;
-        if let Some(speaker) = options.name.as_deref().filter(|_| usize::from(prepared.speaker) == self.speakers.len())
-        {
+        if let Some(speaker) = options.name.as_deref().filter(|_| usize::from(prepared.speaker) > self.speakers.len()) {
             self.speakers.push(speaker.to_owned());
         }
         let references = turn_targets(&of.references).collect();
-        let turn = Turn {
+        let turn = NewTurn {
             speaker: prepared.speaker,
             tokens,
             at: call.now,
@@ -1083,12 +1226,7 @@ impl Session {
             String::new()
         };
         self.threads.file(id, of.thread.thread, prepared.speaker, &wanted);
-        if call.options.extract
-            && let Some(thread) = self.threads.get_mut(of.thread.thread)
-        {
-            self.before = Some((id, of.thread.thread, thread.state.clone()));
-            thread_state::extract(&mut thread.state, Role::User, content, &workspace.text);
-        }
+        self.extract(id, of.thread.thread, of.thread.odds, content, &workspace.text, call.options);
         for reference in &of.references {
             if let Some(Target::Scratch(ordinal)) = reference.target {
                 self.scratch.refer(ordinal, id);
@@ -1129,12 +1267,10 @@ impl Session {
         let order = if settings.profile == Profile::Spec { order_literal(&packed, of) } else { order(&packed, of) };
         let mut items = Vec::with_capacity(order.len());
         let mut spent = [0; 3];
-        // The oldest turns, which leave the log when this one comes.
-        let leaving = (self.log.len() + 1).saturating_sub(call.options.ring().unwrap_or(usize::MAX));
+        let leaving = self.leaving(call.options);
         for at in order {
             let (candidate, granted) = (packed[at], &packing.packed[at]);
-            // Most are whole turns. They go without their texts, of which each shared one is two atomic counts, and they are made
-            // where they will be, which `push` does not do.
+            // Most are whole turns. They go without their texts, and they are made where they will be, which `push` does not do.
             if let Some(role) = self.whole_turn(candidate, granted, leaving) {
                 spent[candidate.tier as usize] += candidate.tokens;
                 items.extend(std::iter::once_with(|| Item {
@@ -1328,7 +1464,7 @@ impl Session {
             residual: &[],
             literal: settings.profile == Profile::Spec,
             calibrate: &|cosine| calibration.apply(cosine),
-            ngrams: self.coverage.ngrams(),
+            ngrams: self.coverage.ngrams(&self.log),
             limit: MOST,
         };
         let scored = base.select(&query, &policy, call.now)?;
@@ -1376,7 +1512,7 @@ impl Session {
         add(text, &mut terms, usize::MAX);
         let mut antecedent = Text::default();
         for turn in turns.iter().filter_map(|id| self.log.get(*id)) {
-            antecedent.read(&turn.text, pack);
+            antecedent.read(turn.text, pack);
             add(&antecedent, &mut terms, LENT);
         }
         terms
@@ -1482,11 +1618,11 @@ impl Session {
         let overhead = call.options.message_overhead;
         let mut name = String::new();
         let mut assistant = false;
-        let text: Arc<str> = match candidate.kind {
+        let text: Cow<'_, str> = match candidate.kind {
             ItemKind::Turn => {
                 let Some(turn) = self.log.get(candidate.id) else { return Ok(None) };
                 assistant = turn.role == Role::Assistant;
-                Arc::clone(&turn.text)
+                turn.text.into()
             }
             ItemKind::Fact => {
                 let Some(fact) = base.and_then(|base| base.get(candidate.id as usize)) else { return Ok(None) };
@@ -1499,7 +1635,7 @@ impl Session {
         let (text, tokens) = if packed.cut {
             let text = render::cut(&text, packed.tokens.saturating_sub(overhead), call.counter)?;
             let tokens = call.counter.count(&text)?.saturating_add(overhead);
-            (text.into(), tokens)
+            (Cow::Owned(text), tokens)
         } else {
             (text, candidate.tokens)
         };
@@ -1517,7 +1653,7 @@ impl Session {
             reason: candidate.reason,
             pinned: candidate.pinned,
             truncated: packed.cut,
-            text: Some(text),
+            text: Some(text.into_owned()),
         }))
     }
 
@@ -1554,7 +1690,7 @@ impl Session {
             None => self
                 .threads
                 .active(0)
-                .or_else(|| (0..self.speakers.len() as u16).find_map(|s| self.threads.active(s)))
+                .or_else(|| (1..=self.speakers.len() as u16).find_map(|s| self.threads.active(s)))
                 .ok_or_else(missing),
         }
     }
@@ -1589,19 +1725,21 @@ impl Session {
     /// Erases a turn with its vector, its coverage, its tool results and its links (G-72); false when there is no such
     /// turn.
     pub fn delete_turn(&mut self, id: u32) -> bool {
-        let Some(turn) = self.log.remove(id) else { return false };
+        let Some(turn) = self.log.get(id) else { return false };
         self.revision = Revision::default();
         // A thread is named after its first turn: the name goes with it.
-        if self.threads.get(turn.thread).is_some_and(|thread| thread.turns.first() == Some(&id)) {
-            let name = self.threads.free_slug(&format!("thread-{}", turn.thread + 1));
-            self.threads.rename(turn.thread, name);
+        for thread in self.threads.named_after(id) {
+            let name = self.threads.free_slug(&format!("thread-{}", thread + 1));
+            self.threads.rename(thread, name);
         }
         self.threads.remove(id);
-        self.threads.forget_lines(turn.thread, &turn.text);
-        self.coverage.remove(id, said(&turn));
+        self.threads.forget_lines(turn.thread, turn.text);
+        self.coverage.remove(id);
+        self.log.remove(id);
         self.scratch.remove_turn(id);
         self.known.retain(|_, (_, appended)| *appended != Appended::Turn(id));
-        self.before = None;
+        self.id_bytes = self.known.keys().map(|id| id.len()).sum();
+        self.newest = None;
         true
     }
 
@@ -1696,16 +1834,6 @@ struct Prepared {
     speaker: u16,
 }
 
-/// Bytes of a turn with its text, terms and lists.
-fn turn_weight(turn: &Turn) -> usize {
-    size_of::<(Turn, Mark, Trait)>() + turn.text.len() + turn.terms.len() * 12 + turn.lists.len() * 64
-}
-
-/// What an answer said; nothing for a user's turn, which covers nothing.
-fn said(turn: &Turn) -> &str {
-    if turn.role == Role::Assistant { &turn.text } else { "" }
-}
-
 /// G-20.
 fn refuse_blank(content: &str) -> Result<()> {
     if is_blank(content) {
@@ -1719,26 +1847,36 @@ fn is_blank(content: &str) -> bool {
     content.chars().all(|c| c.is_whitespace() || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}'))
 }
 
-fn read_turn(role: Role, content: &str, text: &Text, named: Option<Vec<String>>, host_id: Option<String>) -> Turn {
-    Turn {
-        id: 0,
+fn read_turn<'a>(
+    role: Role,
+    content: &'a str,
+    text: &Text,
+    named: Option<Vec<String>>,
+    host_id: Option<String>,
+) -> NewTurn<'a> {
+    NewTurn {
         role,
         speaker: 0,
-        text: content.into(),
+        text: content,
         tokens: 0,
         at: 0,
         thread: 0,
-        references: Few::default(),
-        entities: named.unwrap_or_else(|| entities(content, text)).into(),
-        scratch: Few::default(),
-        terms: content_terms(text, INDEXED_TERMS).into(),
-        lists: enumerations(content, text).into(),
-        host_id: host_id.map(Into::into),
+        references: Vec::new(),
+        entities: named.unwrap_or_else(|| entities(content, text)),
+        scratch: Vec::new(),
+        terms: content_terms(text, INDEXED_TERMS),
+        lists: enumerations(content, text),
+        host_id,
         question: text.is_question(),
-        request: text.requests(0) || text.is_question(),
+        request: text.requests(0) || text.is_question() || !courteous(text),
         refusal: role == Role::Assistant && text.phrase(PhraseKind::Refusal).is_some_and(|p| p.words.start < 12),
-        embedded: false,
+        answers: false,
     }
+}
+
+/// Thanks, a greeting or assent.
+fn courteous(text: &Text) -> bool {
+    text.words().first().is_some_and(|word| word.class.has(Class::INTERJECTION.or(Class::GREETING)))
 }
 
 /// Cosine of two sets of terms.
@@ -1855,6 +1993,97 @@ mod tests {
         look(&session, workspace);
         session.delete_turn(1);
         assert!(!kept(&session, TURN, &plain, workspace));
+    }
+
+    /// A novel, and a question that seems to leave it; returns what the answer moved.
+    fn nobel(session: &mut Session, answer: &str, call: Call<'_>, workspace: &mut Workspace) -> Option<Refiled> {
+        let said = [
+            (MessageRole::User, "Recommend me a novel set in Lisbon."),
+            (MessageRole::Assistant, "Try The Year of the Death of Ricardo Reis, by Saramago."),
+            (MessageRole::User, "Does it rain there in winter?"),
+            (MessageRole::Assistant, "The novel is set in winter, and it rains in Lisbon on every page."),
+            (MessageRole::User, "Who won the Nobel Prize in 1998? I only read English."),
+            (MessageRole::Assistant, answer),
+        ];
+        for (role, content) in said {
+            session.append(role, content, Meta::default(), None, call, workspace).unwrap();
+        }
+        session.refiled().cloned()
+    }
+
+    const SAME: &str = "Saramago, the author of The Year of the Death of Ricardo Reis, the novel set in Lisbon.";
+    const OTHER: &str = "In physics Laughlin, Störmer and Tsui, for the fractional quantum Hall effect of electrons.";
+
+    #[test]
+    fn an_answer_tells_where_its_turn_belongs() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let threads = |session: &Session| -> Vec<String> {
+            session.log().turns().iter().map(|turn| session.slug(turn.thread).unwrap().to_owned()).collect()
+        };
+
+        let mut session = Session::new("s", "", &options);
+        let moved = nobel(&mut session, SAME, call, workspace).unwrap();
+        assert_eq!((moved.turn, &*moved.from, &*moved.thread), (5, "won-nobel-prize", "novel-lisbon"));
+        assert_eq!(threads(&session), ["novel-lisbon"; 6]);
+        let state = &session.threads().all()[0].state;
+        assert!(state.user_constraints.iter().any(|line| line.contains("English")), "{state:?}");
+        assert_eq!(session.threads().active(0), Some(0));
+
+        let mut other = Session::new("s", "", &options);
+        assert_eq!(nobel(&mut other, OTHER, call, workspace), None);
+        assert_eq!(threads(&other)[3..], ["novel-lisbon", "won-nobel-prize", "won-nobel-prize"]);
+        assert!(!other.threads().all()[0].state.user_constraints.iter().any(|line| line.contains("English")));
+    }
+
+    #[test]
+    fn the_name_of_a_thread_that_was_taken_back_stands_for_the_other() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut session = Session::new("s", "", &options);
+        let moved = nobel(&mut session, SAME, call, workspace).unwrap();
+        assert_eq!(session.thread_state(Some(&moved.from)).unwrap().0, moved.thread);
+        assert_eq!(session.threads().free_slug(&moved.from), format!("{}-2", moved.from));
+        // Seen from before the turn, the name is free again.
+        assert_eq!(session.slug_for("Who won the Nobel Prize in 1998?", 5, &options), moved.from);
+        // It was made of the turn's words, and goes with them (G-72).
+        assert!(session.delete_turn(moved.turn));
+        assert!(session.thread_state(Some(&moved.from)).is_err());
+        assert!(!session.threads().all().iter().any(|thread| thread.slug.contains("nobel")));
+    }
+
+    #[test]
+    fn a_retry_of_a_moved_turn_gets_what_it_got() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut session = Session::new("s", "", &options);
+        let question = "Who won the Nobel Prize in 1998? I only read English.";
+        let asked = CallOptions { id: Some("m5".into()), ..CallOptions::default() };
+        for (role, content) in [
+            (MessageRole::User, "Recommend me a novel set in Lisbon."),
+            (MessageRole::Assistant, "Try The Year of the Death of Ricardo Reis, by Saramago."),
+        ] {
+            session.append(role, content, Meta::default(), None, call, workspace).unwrap();
+        }
+        let ask = |session: &mut Session, workspace: &mut Workspace| {
+            let of = session.assemble(question, None, &asked, None, call, workspace).unwrap();
+            format!("{:?}", Assembled { micros: 0.0, ..of })
+        };
+        let first = ask(&mut session, workspace);
+        // What is in doubt survives a restart.
+        let mut restored = Session::restore(&session.snapshot(), "s", "", &options).unwrap();
+        for session in [&mut session, &mut restored] {
+            session.append(MessageRole::Assistant, SAME, Meta::default(), None, call, workspace).unwrap();
+            assert!(session.refiled().is_some());
+            assert_eq!(ask(session, workspace), first);
+        }
+        assert_eq!(session.snapshot(), restored.snapshot());
+        // The next answer moves nothing.
+        session.append(MessageRole::Assistant, OTHER, Meta::default(), None, call, workspace).unwrap();
+        assert_eq!(session.refiled(), None);
     }
 
     #[test]

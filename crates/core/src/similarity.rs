@@ -188,9 +188,14 @@ pub fn at_least(values: &[f32], mut floor: f32, mut visit: impl FnMut(usize) -> 
     );
 }
 
+/// Rows up to which there is room for [`GROWTH`] more at most.
+const FEW_ROWS: usize = 64;
+/// Rows by which few ones grow: those of a question and its answer.
+const GROWTH: usize = 2;
+
 /// Vectors of one dimension, contiguous, the first on a cache line.
 ///
-/// A row is addressed by its position. Memory: that of the elements, and an eighth more for growth.
+/// A row is addressed by its position. Memory: that of the elements, and room for an eighth more when they are many.
 #[derive(Debug)]
 pub struct Rows<T = f32> {
     /// Room for more elements than are in use, all of them initialised.
@@ -280,6 +285,13 @@ impl<T: Copy + Default> Rows<T> {
         self.used -= self.dim;
     }
 
+    /// Gives back room beyond what rows that grow have.
+    pub fn trim(&mut self) {
+        if self.buffer.len() > self.used + self.dim * GROWTH.max(self.len() / 8) {
+            *self = self.clone();
+        }
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.buffer.capacity() * size_of::<T>()
@@ -287,8 +299,9 @@ impl<T: Copy + Default> Rows<T> {
 
     fn reserve(&mut self, more: usize) {
         if self.start + self.used + more > self.buffer.len() {
-            // By an eighth: a session's vectors are most of what it weighs, and a copy costs a fraction of what they cost to make.
-            *self = Self::with_room(self.dim, self.as_slice(), self.used + more.max(self.used / 8));
+            // A session's vectors are most of what it weighs, and a copy costs a fraction of what they cost to make.
+            let rows = if self.len() < FEW_ROWS { GROWTH } else { self.len() / 8 };
+            *self = Self::with_room(self.dim, self.as_slice(), self.used + more.max(rows * self.dim));
         }
     }
 

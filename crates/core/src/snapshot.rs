@@ -8,7 +8,7 @@ use crate::session::Session;
 
 const MAGIC: &[u8; 4] = b"THSN";
 /// Raised when the layout of a session changes.
-const VERSION: u32 = 3;
+const VERSION: u32 = 5;
 const HEADER: usize = 4 + 4 + 32;
 
 impl Session {
@@ -70,7 +70,7 @@ impl Session {
                 name(&fresh),
             ));
         }
-        session.keep_vectors(options.vectors);
+        session.loaded(fresh);
         Ok(session)
     }
 }

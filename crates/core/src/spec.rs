@@ -331,7 +331,7 @@ pub fn resolve_references(source: &str, detected: &Detected, log: &TurnLog, scra
 fn mention(source: &str, span: &std::ops::Range<usize>, log: &TurnLog) -> Option<Target> {
     let after = source.get(span.end..)?.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
     let named = source.get(span.clone())?.split(' ').nth(1).or(after)?.to_lowercase();
-    log.turns().iter().rev().find(|turn| mentions(&turn.text, &named)).map(|turn| Target::Turn(turn.id))
+    log.turns().iter().rev().find(|turn| mentions(turn.text, &named)).map(|turn| Target::Turn(turn.id))
 }
 
 /// True when `text` in lower case contains `named`.
@@ -346,7 +346,7 @@ fn enumeration(source: &str, span: &std::ops::Range<usize>, log: &TurnLog, items
     const WORDS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
     let word = source.get(span.clone())?.split(' ').nth(1)?.to_lowercase();
     for turn in log.turns().iter().rev() {
-        for list in &turn.lists {
+        for list in turn.lists() {
             let n = list.items.len();
             let number = WORDS.iter().position(|w| *w == word).map_or(n, |at| at + 1);
             if let Some((from, to)) = list.items.get(number - 1) {

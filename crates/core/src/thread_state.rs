@@ -1,6 +1,7 @@
 //! What a thread has settled, asked and been told (SPEC-028 §6, G-70): a deterministic extractor, and the Active Thread
 //! Summary that carries it.
 
+use crate::growth;
 use crate::text::{Class, PhraseKind, Text};
 use crate::threads::{Thread, ThreadState};
 use crate::turn_log::Role;
@@ -81,14 +82,15 @@ fn sentences<'a>(source: &'a str, text: &Text) -> Vec<Sentence<'a>> {
 }
 
 fn push(list: &mut Vec<String>, line: &str) {
-    let short: String = line.chars().take(LONGEST).collect();
-    if list.contains(&short) {
+    let end = line.char_indices().nth(LONGEST).map_or(line.len(), |(at, _)| at);
+    let short = &line[..end];
+    if list.iter().any(|known| known == short) {
         return;
     }
-    list.push(short);
-    if list.len() > MOST {
+    if list.len() == MOST {
         list.remove(0);
     }
+    growth::push(list, short.to_owned());
 }
 
 /// The lines of the Active Thread Summary; empty when there is nothing to say (R028-12).

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ThreadNames, Thresholds};
+use crate::growth;
 use crate::headers::LONGEST;
 use crate::mentions::Mentions;
 use crate::model::{self, Linear};
@@ -53,6 +54,14 @@ pub struct ThreadState {
     pub user_constraints: Vec<String>,
 }
 
+impl ThreadState {
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let of = |lines: &Vec<String>| growth::bytes(lines) + lines.iter().map(String::capacity).sum::<usize>();
+        of(&self.established) + of(&self.open_questions) + of(&self.user_constraints)
+    }
+}
+
 /// A topic thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Thread {
@@ -66,6 +75,8 @@ pub struct Thread {
     pub last_active: u32,
     /// What the host set or the extractor read.
     pub state: ThreadState,
+    /// The thread that took its only turn: its name stands for that one.
+    pub moved: Option<u32>,
 }
 
 /// The threads of a session.
@@ -87,6 +98,36 @@ pub struct Decision {
     pub similarity: f32,
     /// Why.
     pub reason: Reason,
+    /// What else it may have done, when that is in doubt: its answer may tell.
+    pub odds: Option<Odds>,
+}
+
+/// Log-probabilities of what a turn did.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Odds {
+    /// The thread that was active before the turn.
+    pub active: u32,
+    /// It carries that thread on.
+    pub stays: f32,
+    /// It comes back to the likeliest of the others.
+    pub resumes: f32,
+    /// It opens a thread.
+    pub opens: f32,
+}
+
+impl Odds {
+    /// What no turn is less likely to have done.
+    const LEAST: f32 = -5.0;
+    /// A turn this likely to be where it was filed is left there.
+    const SURE: f32 = 0.9;
+
+    /// Of the scores of the three; `None` when there is no doubt.
+    fn of(active: u32, scores: [f32; 3]) -> Option<Self> {
+        let highest = scores.into_iter().fold(f32::MIN, f32::max);
+        let sum = highest + scores.map(|score| (score - highest).exp()).iter().sum::<f32>().ln();
+        let [stays, resumes, opens] = scores.map(|score| (score - sum).max(Self::LEAST));
+        (highest - sum < Self::SURE.ln()).then_some(Self { active, stays, resumes, opens })
+    }
 }
 
 impl Threads {
@@ -105,9 +146,13 @@ impl Threads {
         self.threads.get_mut(ordinal as usize)
     }
 
-    /// Ordinal of the thread with a slug.
+    /// Ordinal of the thread that a slug stands for.
     pub fn by_slug(&self, slug: &str) -> Option<u32> {
-        self.threads.iter().position(|thread| thread.slug == slug).map(|at| at as u32)
+        let mut at = self.threads.iter().position(|thread| thread.slug == slug)? as u32;
+        while let Some(moved) = self.threads[at as usize].moved {
+            at = moved;
+        }
+        Some(at)
     }
 
     /// The active thread of a speaker.
@@ -115,24 +160,21 @@ impl Threads {
         self.active.get(usize::from(speaker)).copied().flatten()
     }
 
-    /// Ordinals of the threads of a speaker.
+    /// Ordinals of the threads in which turns of a speaker are filed.
     pub fn of(&self, speaker: u16) -> impl Iterator<Item = u32> {
-        self.threads.iter().enumerate().filter(move |(_, thread)| thread.speaker == speaker).map(|(at, _)| at as u32)
+        let spoken = move |thread: &Thread| thread.speaker == speaker && !thread.turns.is_empty();
+        (0..).zip(&self.threads).filter(move |(_, thread)| spoken(thread)).map(|(at, _)| at)
     }
 
     /// Files turn `id` in `thread` and makes it active; the next thread is opened under a free name made of `wanted`.
     pub fn file(&mut self, id: u32, thread: u32, speaker: u16, wanted: &str) {
         if thread as usize == self.threads.len() {
-            self.threads.push(Thread {
-                slug: self.free_slug(wanted),
-                speaker,
-                turns: Vec::new(),
-                last_active: id,
-                state: ThreadState::default(),
-            });
+            let slug = self.free_slug(wanted);
+            let (turns, state) = (Vec::new(), ThreadState::default());
+            growth::push(&mut self.threads, Thread { slug, speaker, turns, last_active: id, state, moved: None });
         }
         let filed = &mut self.threads[thread as usize];
-        filed.turns.push(id);
+        growth::push(&mut filed.turns, id);
         filed.last_active = id;
         let speaker = usize::from(speaker);
         if self.active.len() <= speaker {
@@ -141,11 +183,33 @@ impl Threads {
         self.active[speaker] = Some(thread);
     }
 
+    /// Files the newest turn in another thread, as [`Threads::file`] does. The name of a thread that it leaves empty stands for
+    /// the other from now on.
+    pub fn refile(&mut self, id: u32, from: u32, thread: u32, wanted: &str) {
+        let Some(left) = self.get(from).filter(|_| from != thread) else { return };
+        let (speaker, emptied) = (left.speaker, left.turns == [id]);
+        self.remove(id);
+        self.file(id, thread, speaker, wanted);
+        if let Some(left) = self.get_mut(from) {
+            left.moved = emptied.then_some(thread);
+            left.last_active = left.turns.last().copied().unwrap_or(id);
+        }
+    }
+
     /// Forgets a turn.
     pub fn remove(&mut self, id: u32) {
         for thread in &mut self.threads {
             thread.turns.retain(|turn| *turn != id);
         }
+    }
+
+    /// Threads whose name was made of a turn: those it was the first of, there or before it was moved.
+    pub fn named_after(&self, id: u32) -> Vec<u32> {
+        let first = |thread: &Thread| match thread.moved {
+            Some(_) => thread.last_active == id,
+            None => thread.turns.first() == Some(&id),
+        };
+        (0..).zip(&self.threads).filter(|(_, thread)| first(thread)).map(|(at, _)| at).collect()
     }
 
     /// Gives a thread another name.
@@ -165,13 +229,14 @@ impl Threads {
         }
     }
 
-    /// Drops threads left without turns from the end and makes the newest turn's thread active, after turns were taken back.
-    pub fn settle(&mut self, log: &TurnLog) {
-        while self.threads.last().is_some_and(|thread| thread.turns.is_empty()) {
+    /// Drops the threads that turn `id` or a later one opened and makes the newest turn's thread active, once those turns were
+    /// taken back.
+    pub fn rewind(&mut self, id: u32, log: &TurnLog) {
+        while self.threads.last().is_some_and(|thread| thread.turns.is_empty() && thread.last_active >= id) {
             self.threads.pop();
         }
         self.active.fill(None);
-        for turn in log.turns() {
+        for turn in log.turns().iter() {
             if let Some(active) = self.active.get_mut(usize::from(turn.speaker)) {
                 *active = Some(turn.thread);
             }
@@ -183,7 +248,7 @@ impl Threads {
         let base = if wanted.is_empty() { format!("thread-{}", self.threads.len() + 1) } else { wanted.to_owned() };
         let mut name = base.clone();
         let mut n = 2;
-        while self.by_slug(&name).is_some() {
+        while self.threads.iter().any(|thread| thread.slug == name) {
             name = format!("{base}-{n}");
             n += 1;
         }
@@ -192,7 +257,8 @@ impl Threads {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.threads.iter().map(|t| size_of::<Thread>() + t.slug.len() + t.turns.capacity() * 4).sum()
+        let of = |thread: &Thread| thread.slug.capacity() + growth::bytes(&thread.turns) + thread.state.bytes();
+        growth::bytes(&self.threads) + growth::bytes(&self.active) + self.threads.iter().map(of).sum::<usize>()
     }
 }
 
@@ -285,6 +351,12 @@ impl Closeness {
     }
 }
 
+/// Name of the number that an answer's choice has from the turn's own.
+pub const ODDS_FEATURES: [&str; 1] = ["odds"];
+
+/// Names of the numbers that tell whether an answer belongs to no thread there was: the largest of all threads'.
+pub const OPENING_FEATURES: [&str; 3] = ["similarity", "answers", "overlap"];
+
 /// What the decision looks at.
 #[derive(Debug)]
 pub struct Evidence<'a> {
@@ -318,13 +390,19 @@ pub struct Buffers {
     holders: Vec<u32>,
 }
 
-/// Closeness of the turn to every thread, by ordinal. Cost: a look at every turn of the log, and one at those that hold a term.
-pub fn closeness<'b>(threads: &Threads, evidence: &Evidence<'_>, buffers: &'b mut Buffers) -> &'b [Closeness] {
+/// Closeness of the turn to every thread, by ordinal, of the turns at positions before `end`. Cost: a look at each of them, and
+/// one at those that hold a term.
+pub fn closeness<'b>(
+    threads: &Threads,
+    evidence: &Evidence<'_>,
+    end: usize,
+    buffers: &'b mut Buffers,
+) -> &'b [Closeness] {
     let Evidence { log, mentions, .. } = *evidence;
     let Buffers { all, holders } = buffers;
     all.clear();
     all.resize(threads.all().len(), Closeness::default());
-    for (position, turn) in log.traits().iter().enumerate() {
+    for (position, turn) in log.traits()[..end].iter().enumerate() {
         let Some(close) = all.get_mut(turn.thread as usize) else { continue };
         let similarity = evidence.similarities.get(position).copied().unwrap_or(0.0);
         let (best, last) = match turn.role() {
@@ -339,13 +417,16 @@ pub fn closeness<'b>(threads: &Threads, evidence: &Evidence<'_>, buffers: &'b mu
                 std::mem::swap(kept, &mut cosine);
             }
         }
-        close.age = (log.len() - position) as u32;
+        close.age = (end - position) as u32;
         close.turns += 1;
     }
     let total = mentions.rarity();
     for (term, idf) in mentions.held().iter().map(|held| held.idf).enumerate() {
         holders.clear();
         mentions.holders(term, log, |at| {
+            if at >= end {
+                return;
+            }
             let thread = log.traits()[at].thread;
             if (thread as usize) < all.len() && holders.last() != Some(&thread) && !holders.contains(&thread) {
                 holders.push(thread);
@@ -434,7 +515,7 @@ pub fn subject_features(evidence: &Evidence<'_>, all: &[Closeness]) -> [f32; SUB
         closest,
         all.iter().map(|close| close.overlap).fold(0.0, f32::max),
         unseen * (1.0 - closest),
-        (all.len() as f32).ln_1p() / 2.0,
+        (all.iter().filter(|close| close.turns > 0).count() as f32).ln_1p() / 2.0,
     ]
 }
 
@@ -453,7 +534,7 @@ pub struct Inspection {
 pub fn inspect(threads: &Threads, evidence: &Evidence<'_>) -> Option<Inspection> {
     let active = threads.active(evidence.speaker)?;
     let mut buffers = Buffers::default();
-    let all = closeness(threads, evidence, &mut buffers);
+    let all = closeness(threads, evidence, evidence.log.len(), &mut buffers);
     let of = threads.of(evidence.speaker).map(|at| (at, all[at as usize].features().to_vec())).collect();
     Some(Inspection { active, threads: of, subject: subject_features(evidence, all).to_vec() })
 }
@@ -465,6 +546,15 @@ struct Models {
     dormant: Linear,
     leaves: Linear,
     opens: Linear,
+    answer: AnswerModels,
+}
+
+/// The choice made again with the answer: what it shares with each thread, beside what the turn itself said.
+struct AnswerModels {
+    odds: Linear,
+    active: Linear,
+    dormant: Linear,
+    opens: Linear,
 }
 
 fn models() -> &'static Models {
@@ -474,6 +564,12 @@ fn models() -> &'static Models {
         dormant: model::linear("thread.dormant", &CLOSENESS_FEATURES),
         leaves: model::linear("thread.resume", &SUBJECT_FEATURES),
         opens: model::linear("thread.new", &SUBJECT_FEATURES),
+        answer: AnswerModels {
+            odds: model::linear("answer.odds", &ODDS_FEATURES),
+            active: model::linear("answer.active", &CLOSENESS_FEATURES),
+            dormant: model::linear("answer.dormant", &CLOSENESS_FEATURES),
+            opens: model::linear("answer.new", &OPENING_FEATURES),
+        },
     })
 }
 
@@ -482,13 +578,19 @@ fn models() -> &'static Models {
 pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds, buffers: &mut Buffers) -> Decision {
     let next = threads.all().len() as u32;
     let Some(active) = threads.active(evidence.speaker) else {
-        return Decision { thread: next, event: ThreadEvent::New, similarity: 0.0, reason: Reason::FirstTurn };
+        return Decision {
+            thread: next,
+            event: ThreadEvent::New,
+            similarity: 0.0,
+            reason: Reason::FirstTurn,
+            odds: None,
+        };
     };
-    let all = closeness(threads, evidence, buffers);
+    let all = closeness(threads, evidence, evidence.log.len(), buffers);
     let here = all[active as usize];
-    let decided = |thread: u32, event, reason| {
+    let decided = |thread: u32, event, reason, odds| {
         let similarity = all.get(thread as usize).map_or(here.similarity, |close| close.similarity);
-        Decision { thread, event, similarity, reason }
+        Decision { thread, event, similarity, reason, odds }
     };
     let said = |kind: PhraseKind| evidence.text.phrase(kind).is_some_and(|p| p.words.start <= 2);
     // A turn without a subject of its own carries the thread on.
@@ -497,7 +599,7 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
             && evidence.text.words().len() <= p.words.len() + 2
     };
     if evidence.text.phrases().iter().any(outright) {
-        return decided(active, ThreadEvent::Stay, Reason::DependsOnLog);
+        return decided(active, ThreadEvent::Stay, Reason::DependsOnLog, None);
     }
     let models = models();
     let subject = subject_features(evidence, all);
@@ -508,12 +610,14 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
         .map(|at| (models.dormant.score(&all[at as usize].features()), at))
         .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let opens = models.opens.read(&subject, evidence.meaning);
-    if let Some((score, other)) = dormant {
+    let leaves = dormant.map(|(score, at)| (score + models.leaves.read(&subject, evidence.meaning), at));
+    let odds = Odds::of(active, [stays, leaves.map_or(f32::NEG_INFINITY, |(score, _)| score), opens]);
+    if let Some((score, other)) = leaves {
         // What the turn says of itself outweighs what its words resemble: "back to X" where X is the other thread's alone.
         let returns = said(PhraseKind::Return) && all[other as usize].exclusive > 0.0;
-        if returns || score + models.leaves.read(&subject, evidence.meaning) > stays.max(opens) {
+        if returns || score > stays.max(opens) {
             let reason = if said(PhraseKind::Return) { Reason::ReturnPhrase } else { Reason::Resumed };
-            return decided(other, ThreadEvent::Resume, reason);
+            return decided(other, ThreadEvent::Resume, reason, odds.filter(|_| !returns));
         }
     }
     let digresses = said(PhraseKind::Digress)
@@ -522,10 +626,10 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
         && !evidence.terms.is_empty();
     if digresses || opens > stays && !evidence.terms.is_empty() {
         let reason = if said(PhraseKind::Digress) { Reason::DigressPhrase } else { Reason::Unlike };
-        return decided(next, ThreadEvent::New, reason);
+        return decided(next, ThreadEvent::New, reason, odds.filter(|_| !digresses));
     }
     if here.similarity > thresholds.join {
-        return decided(active, ThreadEvent::Join, Reason::SimilarThread);
+        return decided(active, ThreadEvent::Join, Reason::SimilarThread, odds);
     }
     let reason = if here.similarity >= thresholds.stay {
         Reason::CloseEnough
@@ -534,7 +638,34 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
     } else {
         Reason::NothingSays
     };
-    decided(active, ThreadEvent::Stay, reason)
+    decided(active, ThreadEvent::Stay, reason, odds)
+}
+
+/// Where a turn belongs now that its answer is known: in one of the threads there were before it, or in one of its own (`None`).
+/// `answer` is the evidence of the answer, `turn` the position of the turn it answers.
+pub fn reconsider(
+    threads: &Threads,
+    answer: &Evidence<'_>,
+    turn: usize,
+    odds: Odds,
+    buffers: &mut Buffers,
+) -> Option<u32> {
+    let models = &models().answer;
+    let all = closeness(threads, answer, turn, buffers);
+    let most = |of: fn(&Closeness) -> f32| all.iter().map(of).fold(0.0, f32::max);
+    let opens = models.odds.score(&[odds.opens])
+        + models.opens.score(&[
+            most(|close| close.similarity),
+            most(|close| close.answers),
+            most(|close| close.overlap),
+        ]);
+    let belongs = threads.of(answer.speaker).filter(|at| all[*at as usize].turns > 0).map(|at| {
+        let (model, odds) =
+            if at == odds.active { (&models.active, odds.stays) } else { (&models.dormant, odds.resumes) };
+        (models.odds.score(&[odds]) + model.score(&all[at as usize].features()), at)
+    });
+    let best = belongs.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))?;
+    (best.0 >= opens).then_some(best.1)
 }
 
 #[cfg(test)]

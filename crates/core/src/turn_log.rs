@@ -1,14 +1,21 @@
 //! The turn log: Tier C's store (SPEC-028 §3).
+//!
+//! A session is many small turns, so what is kept of them stands in columns: texts and words one after the other, what
+//! packing and scoring ask of every turn close together, and what few turns have beside the log.
+#![expect(
+    clippy::inline_always,
+    reason = "most who look at a turn ask for a field or two: where the look is inlined, the others are not read"
+)]
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::config::VectorForm;
-use crate::few::Few;
-use crate::postings::Postings;
+use crate::error::{Code, Error, Result};
+use crate::growth;
+use crate::postings::{Counts, Postings};
+use crate::sparse::Sparse;
 use crate::text::{Enumeration, Text};
 use crate::vectors::Vectors;
 
@@ -22,17 +29,14 @@ pub enum Role {
 }
 
 /// One message of the dialogue (R028-4). Tool output is not a turn; it is a scratch entry.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Turn {
-    /// From 1, monotonic, never reused (G-57); counts user and assistant messages.
-    pub id: u32,
+#[derive(Clone, Debug)]
+pub struct NewTurn<'a> {
     /// Who spoke.
     pub role: Role,
     /// Index of the speaker's name in the session; 0 for no name.
     pub speaker: u16,
-    /// What was said, unchanged but for lone surrogates, which became U+FFFD. Shared with the envelopes it is in.
-    #[serde(with = "shared")]
-    pub text: Arc<str>,
+    /// What was said, unchanged but for lone surrogates, which became U+FFFD.
+    pub text: &'a str,
     /// Tokens of `text`, counted once.
     pub tokens: u32,
     /// Milliseconds since the epoch.
@@ -40,25 +44,202 @@ pub struct Turn {
     /// Ordinal of its thread.
     pub thread: u32,
     /// Turns it refers to.
-    pub references: Few<u32>,
+    pub references: Vec<u32>,
     /// Named entities, by the host or by form.
-    pub entities: Few<String>,
+    pub entities: Vec<String>,
     /// Ordinals of the scratch entries produced in its group.
-    pub scratch: Few<u32>,
+    pub scratch: Vec<u32>,
     /// Hashes of its content words, each once, in order of first mention.
-    pub terms: Box<[u32]>,
+    pub terms: Vec<u32>,
     /// Enumerations in it.
-    pub lists: Few<Enumeration>,
+    pub lists: Vec<Enumeration>,
     /// Host's id.
-    pub host_id: Option<Box<str>>,
+    pub host_id: Option<String>,
     /// It ends as a question.
     pub question: bool,
     /// It asks for something to be done.
     pub request: bool,
     /// An answer that says it has none.
     pub refusal: bool,
-    /// It has a vector.
-    pub embedded: bool,
+    /// It answers a turn of the user.
+    pub answers: bool,
+}
+
+/// A turn of a log, as [`NewTurn`].
+#[derive(Clone, Copy)]
+#[expect(missing_docs, reason = "those of NewTurn, but for the id and the last")]
+pub struct Turn<'a> {
+    /// From 1, monotonic, never reused (G-57); counts user and assistant messages.
+    pub id: u32,
+    pub role: Role,
+    pub speaker: u16,
+    pub text: &'a str,
+    pub tokens: u32,
+    pub at: i64,
+    pub thread: u32,
+    pub terms: &'a [u32],
+    pub question: bool,
+    pub request: bool,
+    pub refusal: bool,
+    pub answers: bool,
+    /// It has [`Turn::lists`].
+    pub list: bool,
+    /// It has [`Turn::entities`].
+    pub named: bool,
+    rare: &'a Rare,
+}
+
+impl<'a> Turn<'a> {
+    /// Turns it refers to.
+    pub fn references(&self) -> impl Iterator<Item = u32> + Clone + use<'a> {
+        self.rare.references.of(self.id).copied()
+    }
+
+    /// Named entities, by the host or by form.
+    pub fn entities(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.rare.entities.of(self.id).map(|entity| &**entity)
+    }
+
+    /// Ordinals of the scratch entries produced in its group.
+    pub fn scratch(&self) -> impl Iterator<Item = u32> + use<'a> {
+        self.rare.scratch.of(self.id).copied()
+    }
+
+    /// Enumerations in it.
+    #[inline]
+    pub fn lists(&self) -> impl Iterator<Item = &'a Enumeration> + Clone + use<'a> {
+        // Most turns have none, and say so without a search.
+        self.rare.lists.of(self.list.then_some(self.id))
+    }
+
+    /// Host's id.
+    pub fn host_id(&self) -> Option<&'a str> {
+        self.rare.host_ids.of(self.id).next().map(|id| &**id)
+    }
+
+    /// What an answer to the user said; nothing for other turns.
+    pub fn answer(&self) -> &'a str {
+        if self.answers { self.text } else { "" }
+    }
+}
+
+/// Turns in a row, oldest first.
+#[derive(Clone, Copy)]
+pub struct Turns<'a> {
+    log: &'a TurnLog,
+    start: usize,
+    end: usize,
+}
+
+impl<'a> Turns<'a> {
+    /// Number of turns.
+    pub fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// True without turns.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// The turn at a position.
+    ///
+    /// # Panics
+    /// When there is no such turn.
+    #[inline(always)]
+    pub fn at(&self, position: usize) -> Turn<'a> {
+        self.log.turn(self.start + position)
+    }
+
+    /// The turn at a position, if there is one.
+    #[inline(always)]
+    pub fn get(&self, position: usize) -> Option<Turn<'a>> {
+        if position < self.len() { Some(self.at(position)) } else { None }
+    }
+
+    /// The newest of them.
+    #[inline(always)]
+    pub fn last(&self) -> Option<Turn<'a>> {
+        self.get(self.len().checked_sub(1)?)
+    }
+
+    /// Those from a position on.
+    pub fn since(&self, position: usize) -> Self {
+        Self { start: self.end.min(self.start + position), ..*self }
+    }
+
+    /// One after the other.
+    #[inline(always)]
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Turn<'a>> + ExactSizeIterator + Clone + use<'a> {
+        let log = self.log;
+        (self.start..self.end).map(
+            #[inline(always)]
+            move |at| log.turn(at),
+        )
+    }
+}
+
+/// Where a turn's text and words end, and when it came.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Place {
+    at: i64,
+    text: u32,
+    terms: u32,
+}
+
+/// What few turns have.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Rare {
+    references: Sparse<u32>,
+    entities: Sparse<Box<str>>,
+    scratch: Sparse<u32>,
+    lists: Sparse<Enumeration>,
+    host_ids: Sparse<Box<str>>,
+    /// Bytes that the elements of these own.
+    owned: usize,
+}
+
+impl Rare {
+    fn add(&mut self, id: u32, turn: NewTurn<'_>) {
+        self.references.add(id, turn.references);
+        self.entities.add(id, turn.entities.into_iter().map(String::into_boxed_str));
+        self.scratch.add(id, turn.scratch);
+        self.lists.add(id, turn.lists);
+        self.host_ids.add(id, turn.host_id.map(String::into_boxed_str));
+        self.owned += self.owned_by(id);
+    }
+
+    /// Takes out what a turn has.
+    fn remove(&mut self, id: u32) {
+        self.owned -= self.owned_by(id);
+        self.references.retain(|turn, _| turn != id);
+        self.entities.retain(|turn, _| turn != id);
+        self.scratch.retain(|turn, _| turn != id);
+        self.lists.retain(|turn, _| turn != id);
+        self.host_ids.retain(|turn, _| turn != id);
+    }
+
+    fn owned_by(&self, id: u32) -> usize {
+        let texts = self.entities.of(id).chain(self.host_ids.of(id)).map(|text| text.len()).sum::<usize>();
+        texts + self.lists.of(id).map(|list| size_of_val(&*list.items)).sum::<usize>()
+    }
+
+    fn bytes(&self) -> usize {
+        self.references.bytes()
+            + self.entities.bytes()
+            + self.scratch.bytes()
+            + self.lists.bytes()
+            + self.host_ids.bytes()
+            + self.owned
+    }
+
+    fn trim(&mut self) {
+        self.references.trim();
+        self.entities.trim();
+        self.scratch.trim();
+        self.lists.trim();
+        self.host_ids.trim();
+    }
 }
 
 /// What packing asks of a turn.
@@ -75,6 +256,8 @@ pub struct Mark {
 pub struct Trait {
     /// [`Turn::thread`]
     pub thread: u32,
+    /// [`Turn::speaker`]
+    pub speaker: u16,
     /// Number of [`Turn::terms`], [`u8::MAX`] at most.
     pub terms: u8,
     /// Flags.
@@ -86,94 +269,134 @@ impl Trait {
     const QUESTION: u8 = 2;
     const LIST: u8 = 4;
     const NAMED: u8 = 8;
+    const REQUEST: u8 = 16;
+    const REFUSAL: u8 = 32;
+    const ANSWERS: u8 = 64;
+    const EMBEDDED: u8 = 128;
 
-    fn of(turn: &Turn) -> Self {
-        let flag = |holds: bool, bit: u8| if holds { bit } else { 0 };
-        let bits = flag(turn.role == Role::User, Self::USER)
-            | flag(turn.question, Self::QUESTION)
-            | flag(!turn.lists.is_empty(), Self::LIST)
-            | flag(!turn.entities.is_empty(), Self::NAMED);
-        Self { thread: turn.thread, terms: turn.terms.len().min(usize::from(u8::MAX)) as u8, bits }
+    fn of(turn: &NewTurn<'_>, embedded: bool) -> Self {
+        let flags = [
+            (turn.role == Role::User, Self::USER),
+            (turn.question, Self::QUESTION),
+            (!turn.lists.is_empty(), Self::LIST),
+            (!turn.entities.is_empty(), Self::NAMED),
+            (turn.request, Self::REQUEST),
+            (turn.refusal, Self::REFUSAL),
+            (turn.answers, Self::ANSWERS),
+            (embedded, Self::EMBEDDED),
+        ];
+        Self {
+            thread: turn.thread,
+            speaker: turn.speaker,
+            terms: turn.terms.len().min(usize::from(u8::MAX)) as u8,
+            bits: flags.into_iter().filter(|(holds, _)| *holds).map(|(_, bit)| bit).sum(),
+        }
     }
 
     /// Who spoke.
     pub const fn role(self) -> Role {
-        if self.bits & Self::USER == 0 { Role::Assistant } else { Role::User }
+        if self.has(Self::USER) { Role::User } else { Role::Assistant }
     }
 
     /// [`Turn::question`]
     pub const fn question(self) -> bool {
-        self.bits & Self::QUESTION != 0
+        self.has(Self::QUESTION)
     }
 
-    /// It has [`Turn::lists`].
+    /// [`Turn::list`]
     pub const fn list(self) -> bool {
-        self.bits & Self::LIST != 0
+        self.has(Self::LIST)
     }
 
-    /// It has [`Turn::entities`].
+    /// [`Turn::named`]
     pub const fn named(self) -> bool {
-        self.bits & Self::NAMED != 0
+        self.has(Self::NAMED)
+    }
+
+    const fn has(self, bit: u8) -> bool {
+        self.bits & bit != 0
     }
 }
 
-mod shared {
-    use std::sync::Arc;
+/// In which turns a term occurs.
+#[derive(Clone, Debug)]
+enum Index {
+    /// How many, in a short log: looking through its turns costs less than knowing which.
+    Short(Counts),
+    /// Which, in a long one.
+    Long(Box<Postings>),
+}
 
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(text)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
-        String::deserialize(deserializer).map(Arc::from)
+impl Default for Index {
+    fn default() -> Self {
+        Self::Short(Counts::default())
     }
 }
 
-/// The turns of one session with their vectors, contiguous and in order.
+/// The turns of one session with their vectors, in order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TurnLog {
-    turns: Vec<Turn>,
+    /// Their texts, one after the other.
+    text: String,
+    /// Their [`NewTurn::terms`], one turn after the other.
+    terms: Vec<u32>,
+    places: Vec<Place>,
     /// What packing asks of every turn, close together.
     marks: Vec<Mark>,
     /// What scoring asks of every turn, close together.
     traits: Vec<Trait>,
+    rare: Rare,
     form: VectorForm,
     /// None before the first vector.
     vectors: Option<Vectors>,
     next: u32,
     evicted: u32,
-    /// In how many turns a term occurs.
-    frequency: FxHashMap<u32, u32>,
-    /// The turns that hold a term, once there are so many that looking through them costs more; made anew after a load.
+    /// Made anew by [`TurnLog::loaded`].
     #[serde(skip)]
-    postings: Option<Postings>,
+    index: Index,
 }
 
-/// Turns from which on their terms are indexed: a quarter more memory for them, and a search that does not grow.
-const INDEXED_TURNS: usize = 128;
-
 impl TurnLog {
+    /// Bytes of text that a log takes.
+    pub const MOST_TEXT: usize = u32::MAX as usize;
+
     /// An empty log that keeps its vectors in a form.
     pub fn new(form: VectorForm) -> Self {
         Self { form, ..Self::default() }
     }
 
-    /// Keeps the vectors in a form from now on; floats cannot be had back from codes.
-    pub fn keep_vectors(&mut self, form: VectorForm) {
+    /// Makes a log of what was stored; its vectors are in a form from now on. Floats cannot be had back from codes.
+    pub fn loaded(&mut self, form: VectorForm) {
         self.form = form;
         self.vectors = self.vectors.take().map(|vectors| vectors.in_form(form));
+        self.trim();
+        self.index = Index::default();
+        for at in 0..self.len() {
+            self.enter(at);
+        }
+    }
+
+    /// The form that vectors are kept in.
+    pub fn form(&self) -> VectorForm {
+        self.form
+    }
+
+    /// Refuses a text for which there is no room.
+    ///
+    /// # Errors
+    /// `INVALID_MESSAGE` beyond [`TurnLog::MOST_TEXT`].
+    pub fn check_room(&self, text: &str) -> Result<()> {
+        room(text.len(), self.text.len())
     }
 
     /// Number of turns held.
     pub fn len(&self) -> usize {
-        self.turns.len()
+        self.marks.len()
     }
 
     /// True when no turn is held.
     pub fn is_empty(&self) -> bool {
-        self.turns.is_empty()
+        self.marks.is_empty()
     }
 
     /// The id the next turn gets.
@@ -182,8 +405,47 @@ impl TurnLog {
     }
 
     /// The turns, oldest first.
-    pub fn turns(&self) -> &[Turn] {
-        &self.turns
+    pub fn turns(&self) -> Turns<'_> {
+        Turns { log: self, start: 0, end: self.len() }
+    }
+
+    /// The turn at a position.
+    #[inline(always)]
+    fn turn(&self, at: usize) -> Turn<'_> {
+        let (mark, of, place) = (self.marks[at], self.traits[at], self.places[at]);
+        let (text, terms) = self.begin(at);
+        Turn {
+            id: mark.id,
+            role: of.role(),
+            speaker: of.speaker,
+            text: self.text.get(text..place.text as usize).unwrap_or_default(),
+            tokens: mark.tokens,
+            at: place.at,
+            thread: of.thread,
+            terms: self.terms.get(terms..place.terms as usize).unwrap_or_default(),
+            question: of.question(),
+            request: of.has(Trait::REQUEST),
+            refusal: of.has(Trait::REFUSAL),
+            answers: of.has(Trait::ANSWERS),
+            list: of.list(),
+            named: of.named(),
+            rare: &self.rare,
+        }
+    }
+
+    /// Where text and terms of the turn at a position begin.
+    #[inline(always)]
+    fn begin(&self, at: usize) -> (usize, usize) {
+        at.checked_sub(1).map_or((0, 0), |before| {
+            let before = self.places[before];
+            (before.text as usize, before.terms as usize)
+        })
+    }
+
+    /// Terms of the turn at a position.
+    #[inline]
+    pub fn terms(&self, at: usize) -> &[u32] {
+        self.terms.get(self.begin(at).1..self.places[at].terms as usize).unwrap_or_default()
     }
 
     /// Id and tokens of the turns, oldest first.
@@ -197,8 +459,8 @@ impl TurnLog {
     }
 
     /// The newest `n` turns, oldest of them first; none for 0.
-    pub fn recent(&self, n: usize) -> &[Turn] {
-        &self.turns[self.turns.len().saturating_sub(n)..]
+    pub fn recent(&self, n: usize) -> Turns<'_> {
+        self.turns().since(self.len().saturating_sub(n))
     }
 
     /// Position of a turn.
@@ -210,21 +472,21 @@ impl TurnLog {
     }
 
     /// A turn by id.
-    pub fn get(&self, id: u32) -> Option<&Turn> {
-        self.position(id).map(|at| &self.turns[at])
+    #[inline(always)]
+    pub fn get(&self, id: u32) -> Option<Turn<'_>> {
+        self.position(id).map(|at| self.turn(at))
     }
 
-    /// Files a turn in another thread; who spoke, unless there is no such turn.
-    pub fn refile(&mut self, id: u32, thread: u32) -> Option<u16> {
+    /// Files a turn in another thread; the one it was in, unless there is no such turn.
+    pub fn refile(&mut self, id: u32, thread: u32) -> Option<u32> {
         let at = self.position(id)?;
-        self.turns[at].thread = thread;
-        self.traits[at].thread = thread;
-        Some(self.turns[at].speaker)
+        Some(std::mem::replace(&mut self.traits[at].thread, thread))
     }
 
     /// The newest turn of a role.
-    pub fn last(&self, role: Role) -> Option<&Turn> {
-        self.last_position(role).map(|at| &self.turns[at])
+    #[inline(always)]
+    pub fn last(&self, role: Role) -> Option<Turn<'_>> {
+        self.last_position(role).map(|at| self.turn(at))
     }
 
     /// Position of the newest turn of a role.
@@ -276,27 +538,41 @@ impl TurnLog {
     }
 
     /// Number of turns that hold a term.
+    #[inline]
     pub fn frequency(&self, term: u32) -> u32 {
-        self.frequency.get(&term).copied().unwrap_or(0)
+        match &self.index {
+            Index::Short(counts) => counts.of(term),
+            Index::Long(postings) => postings.of(term).len() as u32,
+        }
     }
 
     /// Calls `each` with the position of every turn that holds `term`, oldest first. Cost: the turns that do, in a long log;
     /// all turns in a short one.
     pub fn holders(&self, term: u32, mut each: impl FnMut(usize)) {
-        match &self.postings {
-            _ if self.frequency(term) == 0 => {}
-            Some(postings) => postings.of(term).iter().filter_map(|id| self.position(*id)).for_each(each),
-            None => (0..self.turns.len()).filter(|at| self.turns[*at].terms.contains(&term)).for_each(&mut each),
+        match &self.index {
+            Index::Long(postings) => postings.of(term).iter().filter_map(|id| self.position(*id)).for_each(each),
+            Index::Short(counts) => {
+                let mut left = counts.of(term);
+                let (mut at, mut start) = (0, 0);
+                while left > 0 {
+                    let end = self.places[at].terms as usize;
+                    if self.terms[start..end].contains(&term) {
+                        each(at);
+                        left -= 1;
+                    }
+                    (at, start) = (at + 1, end);
+                }
+            }
         }
     }
 
     /// Position of the newest turn that holds `term`, among the last `reach`.
     pub fn last_holder(&self, term: u32, reach: usize) -> Option<usize> {
-        let first = self.turns.len().saturating_sub(reach);
-        match &self.postings {
-            _ if self.frequency(term) == 0 => None,
-            Some(postings) => self.position(*postings.of(term).last()?).filter(|at| *at >= first),
-            None => (first..self.turns.len()).rfind(|at| self.turns[*at].terms.contains(&term)),
+        let first = self.len().saturating_sub(reach);
+        match &self.index {
+            Index::Long(postings) => self.position(*postings.of(term).last()?).filter(|at| *at >= first),
+            Index::Short(counts) if counts.of(term) == 0 => None,
+            Index::Short(_) => (first..self.len()).rfind(|at| self.terms(*at).contains(&term)),
         }
     }
 
@@ -307,75 +583,109 @@ impl TurnLog {
 
     /// Rarity of a term that so many turns hold.
     pub fn rarity(&self, frequency: u32) -> f32 {
-        let (n, df) = (self.turns.len() as f32, frequency as f32);
+        let (n, df) = (self.len() as f32, frequency as f32);
         (1.0 + (n - df + 0.5) / (df + 0.5)).ln()
     }
 
-    /// Appends a turn; its id is set here. `vector` is unit and of the log's dimension. Evicts the oldest beyond `ring`.
-    /// Returns the turns that left.
-    pub fn append(&mut self, mut turn: Turn, vector: Option<&[f32]>, ring: Option<usize>) -> Vec<Turn> {
+    /// Appends a turn whose text [`TurnLog::check_room`] took; its id is returned. `vector` is unit and of the log's dimension.
+    pub fn append(&mut self, turn: NewTurn<'_>, vector: Option<&[f32]>) -> u32 {
         self.next += 1;
-        turn.id = self.next;
-        turn.embedded = vector.is_some();
-        if let Some(vector) = vector
-            && self.vectors.is_none()
-        {
-            let mut vectors = Vectors::new(self.form, vector.len());
-            let zeros = vec![0.0; vector.len()];
-            for _ in &self.turns {
-                vectors.push(&zeros);
-            }
-            self.vectors = Some(vectors);
-        }
-        if let Some(vectors) = &mut self.vectors {
-            match vector {
-                Some(vector) => vectors.push(vector),
-                None => vectors.push(&vec![0.0; vectors.dim()]),
-            }
-        }
-        for term in &turn.terms {
-            *self.frequency.entry(*term).or_default() += 1;
-        }
-        self.marks.push(Mark { id: turn.id, tokens: turn.tokens });
-        self.traits.push(Trait::of(&turn));
-        match &mut self.postings {
-            Some(postings) => postings.add(turn.id, &turn.terms),
-            None if self.turns.len() >= INDEXED_TURNS => {
-                let mut postings = Postings::default();
-                self.turns.iter().chain([&turn]).for_each(|turn| postings.add(turn.id, &turn.terms));
-                self.postings = Some(postings);
-            }
-            None => {}
-        }
-        self.turns.push(turn);
-        let excess = self.turns.len().saturating_sub(ring.unwrap_or(usize::MAX));
-        let gone: Vec<Turn> = self.turns.drain(..excess).collect();
-        self.marks.drain(..excess);
-        self.traits.drain(..excess);
-        if let Some(vectors) = self.vectors.as_mut().filter(|_| excess > 0) {
-            vectors.remove(0, excess);
-        }
-        for turn in &gone {
-            self.forget(turn);
-            self.evicted = turn.id;
-        }
-        gone
+        let id = self.next;
+        self.keep_vector(vector);
+        growth::push_str(&mut self.text, turn.text);
+        growth::reserve(&mut self.terms, turn.terms.len());
+        self.terms.extend_from_slice(&turn.terms);
+        let place = Place { at: turn.at, text: self.text.len() as u32, terms: self.terms.len() as u32 };
+        growth::push(&mut self.places, place);
+        growth::push(&mut self.marks, Mark { id, tokens: turn.tokens });
+        growth::push(&mut self.traits, Trait::of(&turn, vector.is_some()));
+        self.rare.add(id, turn);
+        self.enter(self.len() - 1);
+        id
     }
 
-    /// Erases a turn with its vector and its links (G-72).
-    pub fn remove(&mut self, id: u32) -> Option<Turn> {
-        let at = self.position(id)?;
-        let turn = self.turns.remove(at);
-        self.marks.remove(at);
-        self.traits.remove(at);
+    /// Keeps the vector of a new turn, zeros for none once others have one.
+    fn keep_vector(&mut self, vector: Option<&[f32]>) {
+        let missing = if self.vectors.is_none() { self.len() } else { 0 };
+        let Some(dim) = vector.map(<[f32]>::len).or_else(|| self.vectors.as_ref().map(Vectors::dim)) else { return };
+        let vectors = self.vectors.get_or_insert_with(|| Vectors::new(self.form, dim));
+        let zeros = if missing > 0 || vector.is_none() { vec![0.0; dim] } else { Vec::new() };
+        for _ in 0..missing {
+            vectors.push(&zeros);
+        }
+        vectors.push(vector.unwrap_or(&zeros));
+    }
+
+    /// Notes the terms of the turn at a position, the newest that was noted.
+    fn enter(&mut self, at: usize) {
+        if at == Counts::MOST_TURNS
+            && let Index::Short(_) = self.index
+        {
+            let mut postings = Box::new(Postings::default());
+            (0..at).for_each(|at| postings.add(self.marks[at].id, self.terms(at)));
+            self.index = Index::Long(postings);
+        }
+        let terms = &self.terms[self.begin(at).1..];
+        let terms = &terms[..self.places[at].terms as usize - self.begin(at).1];
+        match &mut self.index {
+            Index::Short(counts) => counts.add(terms),
+            Index::Long(postings) => postings.add(self.marks[at].id, terms),
+        }
+    }
+
+    /// Lets the oldest turns go.
+    pub fn evict(&mut self, count: usize) {
+        if let Some(newest) = count.checked_sub(1).and_then(|at| self.marks.get(at)) {
+            self.evicted = newest.id;
+            self.take_out(0, count);
+        }
+    }
+
+    /// Erases a turn with its vector and its links (G-72); false when there is none.
+    pub fn remove(&mut self, id: u32) -> bool {
+        let Some(at) = self.position(id) else { return false };
+        self.take_out(at, 1);
+        self.rare.references.retain(|_, target| *target != id);
+        self.trim();
+        true
+    }
+
+    /// Gives back room beyond what a log that grows has.
+    fn trim(&mut self) {
+        self.text.shrink_to_fit();
+        growth::trim(&mut self.terms);
+        growth::trim(&mut self.places);
+        growth::trim(&mut self.marks);
+        growth::trim(&mut self.traits);
+        self.rare.trim();
         if let Some(vectors) = &mut self.vectors {
-            vectors.remove(at, 1);
+            vectors.trim();
         }
-        self.forget(&turn);
-        for other in &mut self.turns {
-            other.references.retain(|target| *target != id);
+    }
+
+    fn take_out(&mut self, at: usize, count: usize) {
+        let (text, terms) = self.begin(at);
+        let end = self.places[at + count - 1];
+        for gone in at..at + count {
+            let terms = &self.terms[self.begin(gone).1..self.places[gone].terms as usize];
+            match &mut self.index {
+                Index::Short(counts) => counts.remove(terms),
+                Index::Long(postings) => postings.remove(self.marks[gone].id, terms),
+            }
+            self.rare.remove(self.marks[gone].id);
         }
-        Some(turn)
+        self.text.drain(text..end.text as usize);
+        self.terms.drain(terms..end.terms as usize);
+        for place in &mut self.places[at + count..] {
+            place.text -= end.text - text as u32;
+            place.terms -= end.terms - terms as u32;
+        }
+        self.places.drain(at..at + count);
+        self.marks.drain(at..at + count);
+        self.traits.drain(at..at + count);
+        if let Some(vectors) = &mut self.vectors {
+            vectors.remove(at, count);
+        }
     }
 
     /// Takes back the ids from `id` on, after their turns were removed from a copy of the log.
@@ -385,47 +695,37 @@ impl TurnLog {
 
     /// True when some turn has a vector.
     pub fn is_embedded(&self) -> bool {
-        self.turns.iter().any(|turn| turn.embedded)
+        self.traits.iter().any(|of| of.has(Trait::EMBEDDED))
     }
 
-    fn forget(&mut self, turn: &Turn) {
-        if let Some(postings) = &mut self.postings {
-            postings.remove(turn.id, &turn.terms);
-        }
-        for term in &turn.terms {
-            if let Some(count) = self.frequency.get_mut(term) {
-                *count -= 1;
-                if *count == 0 {
-                    self.frequency.remove(term);
-                }
-            }
-        }
-    }
-
-    /// Bytes held, text left out.
+    /// Bytes held, but for those of the text.
     pub fn bytes(&self) -> usize {
-        let of = |turn: &Turn| {
-            size_of::<(Turn, Mark, Trait)>()
-                + turn.terms.len() * 4
-                + turn.references.bytes()
-                + turn.scratch.bytes()
-                + turn.entities.bytes()
-                + turn.entities.iter().map(String::len).sum::<usize>()
-                + turn.lists.bytes()
-                + turn.lists.iter().map(|list| list.items.len() * 8).sum::<usize>()
-                + turn.host_id.as_ref().map_or(0, |id| id.len())
-        };
-        let turns: usize = self.turns.iter().map(of).sum();
-        turns
+        self.text.capacity() - self.text.len()
+            + growth::bytes(&self.terms)
+            + growth::bytes(&self.places)
+            + growth::bytes(&self.marks)
+            + growth::bytes(&self.traits)
+            + self.rare.bytes()
             + self.vectors.as_ref().map_or(0, Vectors::bytes)
-            + self.frequency.capacity() * 9
-            + self.postings.as_ref().map_or(0, Postings::bytes)
+            + match &self.index {
+                Index::Short(counts) => counts.bytes(),
+                Index::Long(postings) => size_of::<Postings>() + postings.bytes(),
+            }
     }
 
     /// Bytes of text held.
     pub fn text_bytes(&self) -> usize {
-        self.turns.iter().map(|turn| turn.text.len()).sum()
+        self.text.len()
     }
+}
+
+/// Refuses `more` bytes of text beside those `held`.
+fn room(more: usize, held: usize) -> Result<()> {
+    let most = TurnLog::MOST_TEXT - held;
+    if more <= most {
+        return Ok(());
+    }
+    Err(Error::limit(Code::InvalidMessage, "bytes of text beside those of the session's turns", more, most))
 }
 
 /// Hashes of the first `most` different content words of a text, in order of first mention.
@@ -473,28 +773,30 @@ pub fn turn_recency(distance: u32, half_life: f64) -> f64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::text::EnumerationKind;
 
     /// A turn with nothing but text, for tests of other modules.
-    pub(crate) fn turn(role: Role, text: &str) -> Turn {
-        Turn {
-            id: 0,
+    pub(crate) fn turn(role: Role, text: &str) -> NewTurn<'_> {
+        NewTurn {
             role,
             speaker: 0,
-            text: text.into(),
+            text,
             tokens: 1,
             at: 0,
             thread: 0,
-            references: Few::default(),
-            entities: Few::default(),
-            scratch: Few::default(),
+            references: Vec::new(),
+            entities: Vec::new(),
+            scratch: Vec::new(),
             terms: text.bytes().map(u32::from).take(1).collect(),
-            lists: Few::default(),
+            lists: Vec::new(),
             host_id: None,
             question: false,
             request: false,
             refusal: false,
-            embedded: false,
+            answers: false,
         }
     }
 
@@ -515,46 +817,176 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_ring_of_two_keeps_the_newest_and_never_reuses_ids() {
-        let mut log = TurnLog::default();
-        for text in ["a", "b", "c"] {
-            log.append(turn(Role::User, text), None, Some(2));
-        }
-        assert_eq!(log.turns().iter().map(|t| (t.id, &*t.text)).collect::<Vec<_>>(), [(2, "b"), (3, "c")]);
-        assert!(log.was_evicted(1) && !log.was_evicted(2) && !log.was_evicted(9));
-        assert_eq!(log.frequency(u32::from(b'a')), 0);
-        log.remove(3);
-        log.append(turn(Role::User, "d"), None, Some(2));
-        assert_eq!(log.turns().last().unwrap().id, 4);
-        assert!(log.recent(0).is_empty());
+    fn a_log_says_when_its_texts_would_not_fit() {
+        let log = TurnLog { text: "x".into(), ..TurnLog::default() };
+        assert!(log.check_room("y").is_ok());
+        assert_eq!(room(1, TurnLog::MOST_TEXT - 1).map_err(|e| e.code), Ok(()));
+        assert_eq!(room(1, TurnLog::MOST_TEXT).map_err(|e| e.code), Err(Code::InvalidMessage));
     }
 
-    #[test]
-    fn a_long_log_finds_the_holders_of_a_term_that_a_scan_finds() {
-        let mut log = TurnLog::default();
-        for at in 0..3 * INDEXED_TURNS {
-            let letter = char::from(b'a' + (at * at % 7) as u8);
-            log.append(turn(Role::User, &letter.to_string()), None, (at > INDEXED_TURNS).then_some(2 * INDEXED_TURNS));
-            if at % 5 == 4 {
-                log.remove(log.turns()[at % log.len()].id);
-            }
-            for term in (b'a'..=b'h').map(u32::from) {
-                let scanned: Vec<usize> = (0..log.len()).filter(|at| log.turns()[*at].terms.contains(&term)).collect();
-                let mut found = Vec::new();
-                log.holders(term, |at| found.push(at));
-                assert_eq!(found, scanned);
-                let last = scanned.last().copied().filter(|at| at + 3 >= log.len());
-                assert_eq!(log.last_holder(term, 3), last);
+    /// A turn of the naive twin, which owns all that is its own.
+    #[derive(Clone, Debug, PartialEq)]
+    struct Whole {
+        id: u32,
+        role: Role,
+        text: String,
+        thread: u32,
+        references: Vec<u32>,
+        entities: Vec<String>,
+        terms: Vec<u32>,
+        lists: Vec<Enumeration>,
+        host_id: Option<String>,
+        vector: Option<[f32; 2]>,
+    }
+
+    impl Whole {
+        /// The turn that a number stands for: all kinds of what a turn may have, some in many and some in few.
+        fn of(id: u32, number: u32) -> Self {
+            let has = |one_in: u32| (number / 3).is_multiple_of(one_in);
+            let text: String =
+                "áb c\u{4e2d}".chars().cycle().skip(number as usize % 5).take(number as usize % 7).collect();
+            let list = Enumeration { kind: EnumerationKind::Numbered, items: [(0, number % 3)].into(), first: 1 };
+            Self {
+                id,
+                role: if number.is_multiple_of(2) { Role::User } else { Role::Assistant },
+                thread: number % 3,
+                references: if has(3) && id > 1 { vec![1 + number % (id - 1), id - 1] } else { Vec::new() },
+                entities: if has(4) { vec![text.clone(), "Etcd".to_owned()] } else { Vec::new() },
+                // Hashes lie evenly; some of these turns share them.
+                terms: (0..number % 6).map(|term| ((number % 5 + term) * 7).wrapping_mul(0x9e37_79b9)).collect(),
+                lists: if has(5) { vec![list] } else { Vec::new() },
+                host_id: has(2).then(|| format!("host {number}")),
+                vector: has(7).then_some([number as f32, 1.0]),
+                text,
             }
         }
-        assert!(log.postings.is_some());
+
+        fn append_to(&self, log: &mut TurnLog) -> u32 {
+            let turn = NewTurn {
+                thread: self.thread,
+                references: self.references.clone(),
+                entities: self.entities.clone(),
+                terms: self.terms.clone(),
+                lists: self.lists.clone(),
+                host_id: self.host_id.clone(),
+                ..turn(self.role, &self.text)
+            };
+            log.append(turn, self.vector.as_ref().map(<[f32; 2]>::as_slice))
+        }
+
+        fn read(log: &TurnLog, at: usize) -> Self {
+            let turn = log.turns().at(at);
+            let mut vector = [0.0; 2];
+            log.add_vector(&mut vector, at, 1.0);
+            Self {
+                id: turn.id,
+                role: turn.role,
+                text: turn.text.to_owned(),
+                thread: turn.thread,
+                references: turn.references().collect(),
+                entities: turn.entities().map(str::to_owned).collect(),
+                terms: turn.terms.to_vec(),
+                lists: turn.lists().cloned().collect(),
+                host_id: turn.host_id().map(str::to_owned),
+                vector: log.traits()[at].has(Trait::EMBEDDED).then_some(vector),
+            }
+        }
+    }
+
+    /// What happens to a log; turns are given by where they are in it.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Append(Vec<u32>),
+        Evict(usize),
+        Remove(prop::sample::Index),
+        Rewind(prop::sample::Index),
+        Refile(prop::sample::Index, u32),
+        Load,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => prop::collection::vec(0..1000u32, 1..60).prop_map(Step::Append),
+            1 => (0..80usize).prop_map(Step::Evict),
+            2 => any::<prop::sample::Index>().prop_map(Step::Remove),
+            1 => any::<prop::sample::Index>().prop_map(Step::Rewind),
+            1 => (any::<prop::sample::Index>(), 0..3u32).prop_map(|(at, thread)| Step::Refile(at, thread)),
+            1 => Just(Step::Load),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn columns_hold_what_turns_of_their_own_would(steps in prop::collection::vec(step(), 1..20)) {
+            let (mut log, mut twin, mut evicted) = (TurnLog::default(), Vec::<Whole>::new(), 0);
+            for step in steps {
+                match step {
+                    Step::Append(numbers) => {
+                        for number in numbers {
+                            let turn = Whole::of(log.next_id(), number);
+                            prop_assert_eq!(turn.append_to(&mut log), turn.id);
+                            twin.push(turn);
+                        }
+                    }
+                    Step::Evict(count) => {
+                        let count = count.min(twin.len());
+                        log.evict(count);
+                        evicted = twin.drain(..count).next_back().map_or(evicted, |turn| turn.id);
+                    }
+                    Step::Remove(at) if !twin.is_empty() => {
+                        let Whole { id, .. } = twin.remove(at.index(twin.len()));
+                        prop_assert!(log.remove(id) && !log.remove(id));
+                        for turn in &mut twin {
+                            turn.references.retain(|to| *to != id);
+                        }
+                    }
+                    Step::Rewind(at) if !twin.is_empty() => {
+                        let at = at.index(twin.len());
+                        let first = twin[at].id;
+                        for turn in twin.split_off(at).iter().rev() {
+                            log.remove(turn.id);
+                        }
+                        for turn in &mut twin {
+                            turn.references.retain(|to| *to < first);
+                        }
+                        log.rewind(first);
+                    }
+                    Step::Refile(at, thread) if !twin.is_empty() => {
+                        let turn = &mut twin[at.index(log.len())];
+                        prop_assert_eq!(log.refile(turn.id, thread), Some(turn.thread));
+                        turn.thread = thread;
+                    }
+                    Step::Load => {
+                        log = postcard::from_bytes(&postcard::to_stdvec(&log).unwrap()).unwrap();
+                        log.loaded(VectorForm::F32);
+                    }
+                    Step::Remove(_) | Step::Rewind(_) | Step::Refile(..) => {}
+                }
+                let held: Vec<Whole> = (0..log.len()).map(|at| Whole::read(&log, at)).collect();
+                prop_assert_eq!(&held, &twin);
+                prop_assert_eq!(log.text_bytes(), twin.iter().map(|turn| turn.text.len()).sum::<usize>());
+                for id in 0..=log.next_id() {
+                    let at = twin.iter().position(|turn| turn.id == id);
+                    prop_assert_eq!(log.position(id), at);
+                    prop_assert_eq!(log.was_evicted(id), at.is_none() && (1..=evicted).contains(&id));
+                }
+                for term in (0..11u32).map(|term| (term * 7).wrapping_mul(0x9e37_79b9)) {
+                    let scanned: Vec<usize> = (0..twin.len()).filter(|at| twin[*at].terms.contains(&term)).collect();
+                    let mut found = Vec::new();
+                    log.holders(term, |at| found.push(at));
+                    prop_assert_eq!((log.frequency(term) as usize, &found), (scanned.len(), &scanned));
+                    let last = scanned.last().copied().filter(|at| at + 3 >= log.len());
+                    prop_assert_eq!(log.last_holder(term, 3), last);
+                }
+            }
+        }
     }
 
     #[test]
     fn runs_are_neighbouring_positions() {
         let mut log = TurnLog::default();
         for _ in 0..9 {
-            log.append(turn(Role::User, "a"), None, None);
+            log.append(turn(Role::User, "a"), None);
         }
         log.remove(4);
         let runs = |ids: &[u32]| log.runs(ids).collect::<Vec<_>>();
@@ -571,9 +1003,9 @@ pub(crate) mod tests {
             log.add_vector(&mut sum, at, 1.0);
             sum
         };
-        log.append(turn(Role::User, "a"), None, None);
-        log.append(turn(Role::User, "b"), Some(&[1.0, 0.0]), None);
-        log.append(turn(Role::User, "c"), None, None);
+        log.append(turn(Role::User, "a"), None);
+        log.append(turn(Role::User, "b"), Some(&[1.0, 0.0]));
+        log.append(turn(Role::User, "c"), None);
         assert_eq!([0, 1, 2].map(|at| vector(&log, at)).concat(), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
         log.remove(1);
         assert_eq!(vector(&log, 0), [1.0, 0.0]);

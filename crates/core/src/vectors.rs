@@ -22,10 +22,10 @@ pub enum Vectors {
         rows: Rows,
         /// The same as codes, in a long log; made anew after a load.
         #[serde(skip)]
-        screen: Option<Codes>,
+        screen: Option<Box<Codes>>,
     },
     /// Codes alone.
-    I8(Codes),
+    I8(Box<Codes>),
 }
 
 /// What a search needs, used again from search to search.
@@ -47,7 +47,7 @@ impl Vectors {
     pub fn new(form: VectorForm, dim: usize) -> Self {
         match form {
             VectorForm::F32 => Self::F32 { rows: Rows::new(dim), screen: None },
-            VectorForm::I8 => Self::I8(Codes::new(dim)),
+            VectorForm::I8 => Self::I8(Box::new(Codes::new(dim))),
         }
     }
 
@@ -79,7 +79,7 @@ impl Vectors {
                 rows.push(vector);
                 match screen {
                     Some(codes) => codes.push(vector),
-                    None if rows.len() > SCREENED => *screen = Some(Codes::of(rows)),
+                    None if rows.len() > SCREENED => *screen = Some(Box::new(Codes::of(rows))),
                     None => {}
                 }
             }
@@ -100,10 +100,23 @@ impl Vectors {
         }
     }
 
+    /// Gives back room beyond what vectors that grow have.
+    pub fn trim(&mut self) {
+        match self {
+            Self::F32 { rows, screen } => {
+                rows.trim();
+                if let Some(codes) = screen {
+                    codes.trim();
+                }
+            }
+            Self::I8(codes) => codes.trim(),
+        }
+    }
+
     /// The same vectors in the form that was asked for; floats cannot be had back.
     pub fn in_form(self, form: VectorForm) -> Self {
         match (self, form) {
-            (Self::F32 { rows, .. }, VectorForm::I8) => Self::I8(Codes::of(&rows)),
+            (Self::F32 { rows, .. }, VectorForm::I8) => Self::I8(Box::new(Codes::of(&rows))),
             (vectors, _) => vectors,
         }
     }
@@ -199,7 +212,7 @@ impl Vectors {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         match self {
-            Self::F32 { rows, screen } => rows.bytes() + screen.as_ref().map_or(0, Codes::bytes),
+            Self::F32 { rows, screen } => rows.bytes() + screen.as_ref().map_or(0, |codes| codes.bytes()),
             Self::I8(codes) => codes.bytes(),
         }
     }

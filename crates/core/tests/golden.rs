@@ -406,7 +406,7 @@ fn packed(turn: &Assembled, session: &Session, expected: &Expected, wrong: &mut 
 
 fn partition(session: &Session) -> Vec<Vec<u32>> {
     let mut threads: Vec<(u32, Vec<u32>)> = Vec::new();
-    for turn in session.log().turns() {
+    for turn in session.log().turns().iter() {
         match threads.iter_mut().find(|(thread, _)| *thread == turn.thread) {
             Some((_, turns)) => turns.push(turn.id),
             None => threads.push((turn.thread, vec![turn.id])),

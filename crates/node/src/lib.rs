@@ -229,6 +229,19 @@ pub fn append(
     })
 }
 
+/// The turn that the answer just appended moved to another thread, JSON; nothing if none.
+#[napi(catch_unwind)]
+pub fn refiled(session: u32) -> Result<Option<String>> {
+    js(|| {
+        with_session(session, |cx| {
+            Ok(cx
+                .session
+                .refiled()
+                .map(|of| json!({ "turnId": of.turn, "from": of.from, "thread": of.thread }).to_string()))
+        })
+    })
+}
+
 /// How many messages the session already has from its beginning: the first `same`, and of those after them, given by their
 /// identities, as many as it has.
 #[napi(catch_unwind)]
@@ -420,8 +433,14 @@ pub fn update_thread(session: u32, update: Utf16String) -> Result<()> {
 
 /// Erases a turn; false when there is none.
 #[napi(catch_unwind)]
-pub fn delete_turn(session: u32, id: u32) -> Result<bool> {
-    js(|| with_session(session, |cx| Ok(cx.session.delete_turn(id))))
+pub fn delete_turn(env: &napi::Env, session: u32, id: u32) -> Result<bool> {
+    js(|| {
+        with_session(session, |cx| {
+            let held = cx.session.delete_turn(id);
+            cx.report(*env);
+            Ok(held)
+        })
+    })
 }
 
 /// The turns, JSON.
@@ -438,14 +457,14 @@ pub fn turns(session: u32) -> Result<String> {
                     json!({
                         "turnId": turn.id,
                         "role": if turn.role == trihorizon_core::turn_log::Role::User { "user" } else { "assistant" },
-                        "content": *turn.text,
+                        "content": turn.text,
                         "tokens": turn.tokens,
                         "timestamp": turn.at,
                         "thread": cx.session.slug(turn.thread),
-                        "references": turn.references,
-                        "entities": turn.entities,
-                        "toolCalls": turn.scratch.iter().filter_map(|ordinal| cx.session.scratch().get(*ordinal)).map(|entry| entry.id.clone()).collect::<Vec<_>>(),
-                        "id": turn.host_id,
+                        "references": turn.references().collect::<Vec<_>>(),
+                        "entities": turn.entities().collect::<Vec<_>>(),
+                        "toolCalls": turn.scratch().filter_map(|ordinal| cx.session.scratch().get(ordinal)).map(|entry| entry.id.clone()).collect::<Vec<_>>(),
+                        "id": turn.host_id(),
                     })
                 })
                 .collect();

@@ -23,7 +23,6 @@ pub struct Engine {
     pub options: Options,
     counter: Counter,
     custom: Option<CustomCounter>,
-    host: Option<EmbeddingSpec>,
     workspace: Workspace,
     pub preset: Preset,
     /// A vector that is on its way out.
@@ -38,17 +37,10 @@ impl Engine {
             TokensOption::Estimate | TokensOption::Custom => Counter::Estimate,
             TokensOption::Json(json) => Counter::from_json(json)?,
         };
-        let host = match &options.embedder {
-            EmbedderOption::Host { id, dimensions, calibration } => {
-                Some(EmbeddingSpec { id: id.clone(), dimensions: *dimensions, calibration: calibration.clone() })
-            }
-            _ => None,
-        };
         let engine = Self {
             options,
             counter,
             custom,
-            host,
             workspace: Workspace::default(),
             preset: Preset::default(),
             vector: Vec::new(),
@@ -89,10 +81,10 @@ impl Engine {
 
     /// Model id, dimension and calibration of its vectors.
     pub fn embedding(&self) -> Option<&EmbeddingSpec> {
-        match self.options.embedder {
+        match &self.options.embedder {
             EmbedderOption::Builtin => Some(StaticEmbedder::builtin().spec()),
             EmbedderOption::Lexical => None,
-            EmbedderOption::Host { .. } => self.host.as_ref(),
+            EmbedderOption::Host(spec) => Some(spec),
         }
     }
 
@@ -131,7 +123,8 @@ struct Held {
     engine: u32,
     /// The facts of its namespace, once there are any.
     base: Option<u32>,
-    session: Session,
+    /// Behind a pointer, since a table has room for more than it holds.
+    session: Box<Session>,
     /// Bytes reported to the JavaScript engine.
     reported: i64,
 }
@@ -225,7 +218,7 @@ pub fn open_session(engine: u32, session: Session) -> Outcome<u32> {
         registry.engine(engine)?;
         let base = registry.base_of(engine, session.namespace());
         let handle = registry.next()?;
-        registry.sessions.insert(handle, Held { engine, base, session, reported: 0 });
+        registry.sessions.insert(handle, Held { engine, base, session: Box::new(session), reported: 0 });
         Ok(handle)
     })
 }
@@ -306,10 +299,10 @@ impl InSession<'_> {
         Ok(result)
     }
 
-    /// Reports growth in steps, since telling costs more than most turns add.
-    fn report(&mut self, env: Env) {
+    /// Reports what the session weighs in steps, since telling costs more than most turns add.
+    pub fn report(&mut self, env: Env) {
         const STEP: i64 = 1 << 13;
-        let weight = self.session.weight() as i64;
+        let weight = weight(self.session) as i64;
         if (weight - *self.reported).abs() >= STEP {
             account(env, weight - *self.reported);
             *self.reported = weight;
@@ -331,7 +324,11 @@ pub fn with_session<T>(handle: u32, act: impl FnOnce(&mut InSession<'_>) -> Outc
 pub fn usage(engine: u32) -> Outcome<(usize, usize)> {
     with(|registry| {
         let held = registry.sessions.values().filter(|held| held.engine == engine);
-        Ok(held
-            .fold((0, 0), |(n, bytes), held| (n + 1, bytes + held.session.bytes() + held.session.log().text_bytes())))
+        Ok(held.fold((0, 0), |(n, bytes), held| (n + 1, bytes + weight(&held.session))))
     })
+}
+
+/// Bytes of a session, text included.
+fn weight(session: &Session) -> usize {
+    session.bytes() + session.log().text_bytes()
 }

@@ -98,12 +98,12 @@ impl Earlier {
         let flag = |holds: bool| f32::from(u8::from(holds));
         let context = scene.context;
         let turns = context.log.turns();
-        let last_user = context.log.last(Role::User);
+        let referred = context.log.last(Role::User).map(|last| last.references());
         let thread = turns.last().map(|last| last.thread);
         let mut all = Self::default();
         for (n, position) in (scene.first()..turns.len()).enumerate() {
             let (known, lane) = (&mut all.0[n / LANES], n % LANES);
-            let turn = &turns[position];
+            let turn = turns.at(position);
             let distance = turns.len() - position;
             let similarity = context.similarity(position);
             let partner = if turn.role == Role::User { position + 1 } else { position.wrapping_sub(1) };
@@ -116,10 +116,10 @@ impl Earlier {
             known.similarity[lane] = similarity;
             known.gain[lane] = similarity - context.similarity_last();
             known.question[lane] = flag(turn.question);
-            known.list[lane] = flag(!turn.lists.is_empty());
-            known.named[lane] = flag(!turn.entities.is_empty());
+            known.list[lane] = flag(turn.list);
+            known.named[lane] = flag(turn.named);
             known.terms[lane] = turn.terms.len().min(40) as f32;
-            known.referred[lane] = flag(last_user.is_some_and(|last| last.references.contains(&turn.id)));
+            known.referred[lane] = flag(referred.clone().is_some_and(|mut ids| ids.any(|id| id == turn.id)));
             known.most_similar[lane] = flag(similarity > 0.0 && similarity >= scene.most_similar);
             known.first[lane] = flag(position == 0);
             known.thread[lane] = flag(thread == Some(turn.thread));

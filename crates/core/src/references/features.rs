@@ -394,16 +394,18 @@ fn is_superlative(text: &Text, at: usize) -> bool {
         || text.grammar().is_superlative(text.folded(at)) && text.words()[at].tag != Tag::Verb
 }
 
-/// "there is", "are there any": nothing is meant by "there".
+/// "there is", "are there any", "what sorts are there": nothing is meant by "there".
 fn existential(text: &Text, at: usize) -> bool {
     let words = text.words();
     let be = |i: usize| words.get(i).is_some_and(|w| w.class.has(Class::BE) && !w.gap.has(Gap::STOP));
+    let from = words.partition_point(|word| word.sentence < words[at].sentence);
     let negated = at >= 2 && words[at - 1].class.has(Class::NEGATION) && words[at - 2].class.has(Class::BE);
     words[at].class.has(Class::PLACE)
         && text.role(at) == "there"
         && (be(at + 1)
             || words.get(at + 1).is_some_and(|w| w.class.has(Class::AUXILIARY))
-            || (at > 0 && words[at - 1].class.has(Class::BE) || negated) && at + 1 < words.len())
+            || (at > 0 && words[at - 1].class.has(Class::BE) || negated)
+                && (at + 1 < words.len() || at > 1 && words[at - 2].tag == Tag::Noun && text.asks(from)))
 }
 
 /// "is it expensive to …", "what does it mean to …", "how long does it take to …": "it" stands for what comes after "to".

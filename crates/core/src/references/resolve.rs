@@ -41,18 +41,17 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// The newest turn within reach that holds word `at`.
     pub(super) fn last_mention(&self, at: usize) -> Option<Mention> {
-        let turns = self.log.turns();
-        let first = turns.len().saturating_sub(MENTIONED);
+        let first = self.log.len().saturating_sub(MENTIONED);
         let position = match self.mentions.of_word(at) {
             Some(held) => first + self.mentions.since(held, first).checked_ilog2()? as usize,
             None => self.log.last_holder(self.text.words()[at].term, MENTIONED)?,
         };
-        Some(Mention { position, distance: turns.len() - position, role: turns[position].role })
+        Some(Mention { position, distance: self.log.len() - position, role: self.log.traits()[position].role() })
     }
 
     /// True when a list within reach has the members selected.
     pub(super) fn some_list_has(&self, selector: &Selector) -> bool {
-        let lists = self.log.turns().iter().rev().take(REACH).flat_map(|turn| &turn.lists);
+        let lists = self.log.recent(REACH).iter().filter(|turn| turn.list).flat_map(|turn| turn.lists());
         lists
             .filter(|list| list.kind != EnumerationKind::Inline)
             .any(|list| selector.fits(list.items.len() as u32, u32::from(list.first)))
@@ -208,7 +207,7 @@ pub fn inspect(context: &Context<'_>) -> Vec<CandidateInspection> {
         offers.read(context.text, last.words.start);
     }
     let scene = Scene::new(context, &offers);
-    let turns = context.log.turns()[scene.first()..].iter();
+    let turns = context.log.marks()[scene.first()..].iter();
     candidates
         .iter()
         .enumerate()
@@ -327,7 +326,8 @@ fn ordinal(candidate: &Candidate, scene: &Scene<'_>) -> Option<Found> {
         return Some(Found { rows, ..Found::at(ReferenceType::Ordinal, Target::Scratch(ordinal), Reason::ToolRow) });
     }
     let (turn, list, positions) = list?;
-    let items = positions.iter().map(|number| Item { number: *number, text: item_text(turn, list, *number) }).collect();
+    let items =
+        positions.iter().map(|number| Item { number: *number, text: item_text(&turn, list, *number) }).collect();
     let reason = if matches!(selector, Selector::Label(_)) { Reason::ListLabel } else { Reason::ListItem };
     Some(Found { items, ..Found::at(ReferenceType::Ordinal, Target::Turn(turn.id), reason) })
 }
@@ -340,7 +340,7 @@ fn without_list(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let words = scene.context.text.words();
     let named = candidate.words.clone().find(|at| words[*at].class.has(Class::LATTER));
     if let Some(mention) = named.and_then(|at| scene.context.last_mention(at)) {
-        let turn = scene.context.log.turns()[mention.position].id;
+        let turn = scene.context.log.marks()[mention.position].id;
         return Found::at(ReferenceType::Ordinal, Target::Turn(turn), Reason::RecentMention);
     }
     let spoken_of =
@@ -378,8 +378,8 @@ fn all_of(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
     if context.text.words()[candidate.words.clone()].iter().any(|word| word.class.has(Class::OTHER)) {
         return None;
     }
-    let listed = |turn: &&Turn| {
-        turn.lists.iter().any(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)
+    let listed = |turn: &Turn<'_>| {
+        turn.lists().any(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)
     };
     let turn = context.log.turns().iter().rev().take(REACH).find(listed);
     let entry = context.scratch.iter().rev().find(|entry| entry.rows == n);
@@ -393,12 +393,12 @@ fn all_of(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
         return Some(Found { rows, ..Found::at(ReferenceType::Tool, Target::Scratch(entry.ordinal), Reason::ToolRow) });
     }
     let turn = turn?;
-    let list = turn.lists.iter().find(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)?;
-    let items = (1..=n).map(|number| Item { number, text: item_text(turn, list, number) }).collect();
+    let list = turn.lists().find(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)?;
+    let items = (1..=n).map(|number| Item { number, text: item_text(&turn, list, number) }).collect();
     Some(Found { items, ..Found::at(ReferenceType::Entity, Target::Turn(turn.id), Reason::ListItem) })
 }
 
-fn item_text(turn: &Turn, list: &Enumeration, number: u32) -> String {
+fn item_text(turn: &Turn<'_>, list: &Enumeration, number: u32) -> String {
     let (from, to) = list.items[number as usize - 1];
     turn.text.get(from as usize..to as usize).unwrap_or_default().to_owned()
 }
@@ -409,7 +409,7 @@ fn newest_list<'a>(
     candidate: &Candidate,
     selector: &Selector,
     scene: &Scene<'a>,
-) -> Option<(&'a Turn, &'a Enumeration, Vec<u32>)> {
+) -> Option<(Turn<'a>, &'a Enumeration, Vec<u32>)> {
     let context = scene.context;
     let head = candidate.head.filter(|at| !context.text.words()[*at].class.has(Class::ONE));
     let near = Topic::after(candidate, scene);
@@ -417,11 +417,11 @@ fn newest_list<'a>(
     let written = matches!(selector, Selector::Label(_))
         || candidate.head.is_none() && context.text.words()[candidate.words.start].tag == Tag::Number;
     let turns = context.log.turns();
-    let mut best: Option<(f32, &Turn, &Enumeration, Vec<u32>)> = None;
+    let mut best: Option<(f32, Turn<'_>, &Enumeration, Vec<u32>)> = None;
     for (position, turn) in turns.iter().enumerate().rev().take(REACH * 2) {
-        let question = position.checked_sub(1).filter(|before| turns[*before].role == Role::User);
+        let question = position.checked_sub(1).filter(|before| turns.at(*before).role == Role::User);
         let distance = turns.len() - 1 - position;
-        for list in &turn.lists {
+        for list in turn.lists() {
             let Some(positions) = positions(selector, list) else { continue };
             let named = head.is_some_and(|at| scene.holds(at, position));
             let prose = f32::from(u8::from(written && list.kind == EnumerationKind::Inline));
@@ -546,7 +546,7 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let asked = first.class.has(Class::DEFINITE) || context.text.grammar().no_article;
     let role = if own || question && asked { Role::User } else { Role::Assistant };
     let log = context.log;
-    let spoken: Vec<&Turn> = log.turns().iter().filter(|turn| turn.role == role).collect();
+    let spoken: Vec<Turn<'_>> = log.turns().iter().filter(|turn| turn.role == role).collect();
     let counted = match &candidate.selector {
         Some(Selector::At(positions)) => positions.first().and_then(|n| spoken.get(*n as usize - 1).copied()),
         Some(Selector::FromEnd(k)) => spoken.len().checked_sub(*k as usize).map(|at| spoken[at]),
@@ -599,7 +599,7 @@ fn best_about(topic: &Topic<'_>, role: Role, context: &Context<'_>) -> Option<u3
     let turns = context.log.turns();
     let mut best: Option<(f32, u32)> = None;
     for (position, turn) in turns.iter().enumerate().filter(|(_, turn)| turn.role == role) {
-        let question = position.checked_sub(1).filter(|before| turns[*before].role != role);
+        let question = position.checked_sub(1).filter(|before| turns.at(*before).role != role);
         let share = 0.7 * topic.share(position, None) + 0.3 * topic.share(position, question);
         let score = share + 0.3 * context.similarity(position);
         if share >= 0.3 && best.is_none_or(|(top, _)| score >= top) {
@@ -629,7 +629,7 @@ fn action(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let asked = turns
         .iter()
         .rev()
-        .find(|turn| turn.role == Role::User && (turn.request || turn.question))
+        .find(|turn| turn.role == Role::User && turn.request)
         .or_else(|| context.log.last(Role::User));
     let Some(asked) = asked else { return Found::nothing(ReferenceType::Action, Reason::NoAntecedent) };
     let answer = turns.iter().find(|turn| turn.id > asked.id && turn.role == Role::Assistant);
@@ -761,7 +761,7 @@ fn head_words(candidate: &Candidate, context: &Context<'_>) -> Vec<String> {
 /// The turn within reach that fits best; the most recent mention when the expression names something (R028-14).
 fn entity(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let context = scene.context;
-    let turns = context.log.turns();
+    let turns = context.log.marks();
     // "those results" when no tool has given any and nobody spoke of results (G-16).
     let missing = candidate.head.is_some_and(|at| context.text.words()[at].class.has(Class::TOOL) && !scene.knows(at));
     if missing && context.scratch.is_empty() {

@@ -94,7 +94,7 @@ impl<'a> Scene<'a> {
     pub(super) fn holds(&self, at: usize, position: usize) -> bool {
         let Context { text, log, mentions, .. } = self.context;
         let held = mentions.of_word(at).and_then(|held| mentions.holds(held, position));
-        held.unwrap_or_else(|| log.turns()[position].terms.contains(&text.words()[at].term))
+        held.unwrap_or_else(|| log.terms(position).contains(&text.words()[at].term))
     }
 
     /// Bit n: the n-th turn within reach holds the word.

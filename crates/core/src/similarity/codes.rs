@@ -11,6 +11,7 @@ use pulp::NullaryFnOnce;
 use serde::{Deserialize, Serialize};
 
 use super::{LANES, Rows, largest, vectorised};
+use crate::growth;
 
 /// The largest code of a row, and the smallest with its sign turned.
 const STEPS: f32 = 127.0;
@@ -131,8 +132,8 @@ impl Codes {
             lost += (f64::from(*x) - f64::from(*code) * f64::from(step)).powi(2);
         }
         self.rows.push(&codes);
-        self.steps.push(step);
-        self.losses.push((lost.sqrt() as f32).next_up());
+        growth::push(&mut self.steps, step);
+        growth::push(&mut self.losses, (lost.sqrt() as f32).next_up());
     }
 
     /// Removes `count` rows from position `at` on; later rows move down.
@@ -143,6 +144,13 @@ impl Codes {
         self.rows.remove(at, count);
         self.steps.drain(at..at + count);
         self.losses.drain(at..at + count);
+    }
+
+    /// Gives back room beyond what codes that grow have.
+    pub fn trim(&mut self) {
+        self.rows.trim();
+        growth::trim(&mut self.steps);
+        growth::trim(&mut self.losses);
     }
 
     /// What the codes of a row stand for.
@@ -188,9 +196,9 @@ impl Codes {
         largest(&self.losses).max(0.0) * slope + offset
     }
 
-    /// Bytes held.
+    /// Bytes held, its own size included.
     pub fn bytes(&self) -> usize {
-        self.rows.bytes() + (self.steps.capacity() + self.losses.capacity()) * size_of::<f32>()
+        size_of::<Self>() + self.rows.bytes() + growth::bytes(&self.steps) + growth::bytes(&self.losses)
     }
 }
 
