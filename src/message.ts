@@ -41,8 +41,11 @@ export function textOf(message: Message): string {
 /** The rest of a message as the core reads it, JSON; undefined when there is nothing. */
 export function metaOf(message: AppendMessage): string | undefined {
   const { id, name, entities, tool_call_id: toolCallId, volatility, ttl, pinned } = message;
+  const plain = isPlain(message);
+  // As nearly all messages are.
+  if (plain && (id ?? name ?? entities ?? volatility ?? ttl ?? pinned) === undefined) return undefined;
   const toolCalls = callsOf(message);
-  const hash = isPlain(message) ? undefined : identityOf(message);
+  const hash = plain ? undefined : identityOf(message);
   const json = optionsJson("message", { id, name, entities, toolCalls, toolCallId, volatility, ttl, pinned, hash });
   return json === "{}" ? undefined : json;
 }

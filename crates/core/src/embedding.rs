@@ -10,7 +10,7 @@ use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 
 use crate::error::{Code, Error, Result};
 use crate::similarity;
-use crate::word_table::{WordTable, key, lower};
+use crate::word_table::{WordTable, leading};
 
 /// Piecewise-linear map from a model's cosine to the calibrated scale; flat beyond its ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -273,18 +273,21 @@ impl StaticEmbedder {
         let bytes = text.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
-            let length = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+            let (length, key) = leading(&bytes[at..]);
             let end = at + length;
             // A whole word, unless a control character hides in it.
             let whole = word.is_empty() && !bytes.get(end).is_some_and(|next| is_dropped(*next as char));
-            let id = if whole { key(&bytes[at..end]).and_then(|key| self.words.get_key(lower(key))) } else { None };
+            let id = key.filter(|_| whole).and_then(|key| self.words.get_key(key));
             if id.is_some() {
                 each(id);
             } else {
                 bytes[at..end].iter().for_each(|byte| word.push(byte.to_ascii_lowercase() as char));
             }
-            if let Some(next) = bytes.get(end) {
-                self.take(*next as char, &mut word, &mut each);
+            match bytes.get(end) {
+                // Most words end so, and nothing is left to end.
+                Some(b' ') if word.is_empty() => {}
+                Some(next) => self.take(*next as char, &mut word, &mut each),
+                None => {}
             }
             at = end + 1;
         }

@@ -1265,7 +1265,7 @@ impl Session {
         let of = &prepared.classification;
         let mode = mode(settings.mode, of, &self.log);
         let overhead = call.options.message_overhead;
-        let mut candidates = self.conversation(prepared, settings, overhead, call, workspace)?;
+        let (mut candidates, summary) = self.conversation(prepared, settings, overhead, call, workspace)?;
         let (knowledge, base) = self.knowledge(content, prepared, settings, mode, base, call, workspace)?;
         candidates.extend(knowledge);
         let mut reinvoke = Vec::new();
@@ -1302,7 +1302,9 @@ impl Session {
                     truncated: false,
                     text: None,
                 }));
-            } else if let Some(item) = self.render(candidate, granted, base.as_deref(), &tool_texts, call)? {
+            } else if let Some(item) =
+                self.render(candidate, granted, base.as_deref(), &tool_texts, summary.as_deref(), call)?
+            {
                 spent[item.tier as usize] += item.tokens;
                 items.push(item);
             }
@@ -1345,7 +1347,7 @@ impl Session {
         let settings = call.options.settings(options)?;
         let prepared = before.prepare(content, vector, options, true, call, workspace)?;
         let overhead = call.options.message_overhead;
-        let mut candidates = before.conversation(&prepared, &settings, overhead, call, workspace)?;
+        let (mut candidates, _) = before.conversation(&prepared, &settings, overhead, call, workspace)?;
         if let Some(turns) = before.spec_turns(&prepared.classification, &settings, overhead, &mut workspace.recency) {
             candidates.extend(turns);
         }
@@ -1373,8 +1375,8 @@ impl Session {
         })
     }
 
-    /// Tier C: turns, and the Active Thread Summary when the thread has a state worth telling (R028-10, R028-12). Of the `spec`
-    /// profile only the turns that were referred to: `spec_turns` has the others.
+    /// Tier C: turns, and the Active Thread Summary when the thread has a state worth telling (R028-10, R028-12), with its text. Of
+    /// the `spec` profile only the turns that were referred to: `spec_turns` has the others.
     fn conversation(
         &self,
         prepared: &Prepared,
@@ -1382,7 +1384,7 @@ impl Session {
         overhead: u32,
         call: Call<'_>,
         workspace: &mut Workspace,
-    ) -> Result<Vec<Candidate>> {
+    ) -> Result<(Vec<Candidate>, Option<String>)> {
         let of = &prepared.classification;
         let mut candidates = if settings.profile == Profile::Spec {
             select::spec_pinned(&self.log, &of.query.turns, overhead)
@@ -1401,30 +1403,31 @@ impl Session {
         let share = crate::blend::shares(settings.budget, of.blend.weights())[Tier::C as usize];
         let Some(thread) = self.threads.get(of.thread.thread).filter(|thread| thread.state != ThreadState::default())
         else {
-            return Ok(candidates);
+            return Ok((candidates, None));
         };
         let thread_tokens = || {
             let turns = thread.turns.iter().filter_map(|id| self.log.get(*id));
             turns.map(|turn| turn.tokens.saturating_add(overhead)).fold(0, u32::saturating_add)
         };
-        if of.thread.event == ThreadEvent::Resume || thread_tokens() > share {
-            let text = Self::summary_text(thread, call.options.summary_tokens.min(share / PART), call)?;
-            if let Some(text) = text {
-                let tokens = call.counter.count(&text)? + overhead;
-                if tokens <= share {
-                    candidates.push(Candidate {
-                        tier: Tier::C,
-                        kind: ItemKind::Summary,
-                        id: of.thread.thread,
-                        score: 0.95,
-                        tokens,
-                        pinned: false,
-                        reason: Reason::ThreadSummary,
-                    });
-                }
+        if of.thread.event != ThreadEvent::Resume && thread_tokens() <= share {
+            return Ok((candidates, None));
+        }
+        let summary = Self::summary_text(thread, call.options.summary_tokens.min(share / PART), call)?;
+        if let Some(text) = &summary {
+            let tokens = call.counter.count(text)? + overhead;
+            if tokens <= share {
+                candidates.push(Candidate {
+                    tier: Tier::C,
+                    kind: ItemKind::Summary,
+                    id: of.thread.thread,
+                    score: 0.95,
+                    tokens,
+                    pinned: false,
+                    reason: Reason::ThreadSummary,
+                });
             }
         }
-        Ok(candidates)
+        Ok((candidates, summary))
     }
 
     fn summary_text(thread: &Thread, cap: u32, call: Call<'_>) -> Result<Option<String>> {
@@ -1625,6 +1628,7 @@ impl Session {
         packed: &envelope::Packed,
         base: Option<&KnowledgeBase>,
         tools: &FxHashMap<u32, String>,
+        summary: Option<&str>,
         call: Call<'_>,
     ) -> Result<Option<Item>> {
         let overhead = call.options.message_overhead;
@@ -1642,12 +1646,7 @@ impl Session {
                 render::fact(&fact.id, &fact.source, &fact.text).into()
             }
             ItemKind::Scratch => tools.get(&candidate.id).map(String::as_str).unwrap_or_default().into(),
-            ItemKind::Summary => match self.threads.get(candidate.id) {
-                Some(thread) => {
-                    Self::summary_text(thread, candidate.tokens - overhead, call)?.unwrap_or_default().into()
-                }
-                None => return Ok(None),
-            },
+            ItemKind::Summary => summary.unwrap_or_default().into(),
         };
         let (text, tokens) = if packed.cut {
             let text = render::cut(&text, packed.tokens.saturating_sub(overhead), call.counter)?;

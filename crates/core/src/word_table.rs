@@ -31,12 +31,38 @@ pub fn key(word: &[u8]) -> Option<Key> {
 /// The key of an ASCII word in lower case.
 #[inline]
 pub fn lower(key: Key) -> Key {
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    // Eight bytes at a time, none above 127: the top bit tells which are from A on, and which are beyond Z.
-    key.map(|bytes| {
-        let (from_a, beyond_z) = (bytes + EACH * (128 - 0x41), bytes + EACH * (128 - 0x5B));
-        bytes | (from_a & !beyond_z & (EACH * 128)) >> 2
-    })
+    key.map(|bytes| bytes | within(bytes, b'A', b'Z') >> 2)
+}
+
+/// How many ASCII letters and digits a text of ASCII begins with, and their key in lower case, if they have one.
+#[inline]
+pub fn leading(text: &[u8]) -> (usize, Option<Key>) {
+    // Of a word of up to 7 bytes, which most are, neither is a loop, nor does its length decide where the code goes on.
+    let Some(first) = text.first_chunk() else { return leading_slow(text) };
+    let bytes = u64::from_le_bytes(*first);
+    let [folded, _] = lower([bytes, 0]);
+    let outside = !(within(folded, b'a', b'z') | within(bytes, b'0', b'9')) & TOPS;
+    match outside.trailing_zeros() as usize / 8 {
+        0 => (0, None),
+        8 => leading_slow(text),
+        n => (n, Some([folded & (u64::MAX >> (64 - 8 * n)), (n as u64) << 56])),
+    }
+}
+
+fn leading_slow(text: &[u8]) -> (usize, Option<Key>) {
+    let n = text.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    (n, key(&text[..n]).map(lower))
+}
+
+const EACH: u64 = 0x0101_0101_0101_0101;
+/// The top bit of each of eight bytes.
+const TOPS: u64 = EACH * 128;
+
+/// The top bits of those of eight bytes, none above 127, that are from `first` to `last`.
+#[inline]
+const fn within(bytes: u64, first: u8, last: u8) -> u64 {
+    let (from_first, beyond_last) = (bytes + EACH * (128 - first as u64), bytes + EACH * (127 - last as u64));
+    from_first & !beyond_last & TOPS
 }
 
 /// A hash of a key, good in all of its bits.
@@ -120,6 +146,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_text_begins_with_the_word_that_a_look_at_each_byte_finds(text in "[a-zA-Z0-9@\\[`{/:]{0,20}[\\x00-\\x7f]{0,12}") {
+            prop_assert_eq!(leading(text.as_bytes()), leading_slow(text.as_bytes()));
+        }
+
         #[test]
         fn a_table_finds_what_a_map_finds(
             words in prop::collection::vec(prop::collection::vec(prop::sample::select(vec![0u8, b'a', b'b', 255]), 0..18), 0..60),

@@ -83,21 +83,31 @@ impl Buffers {
         if status != sys::Status::napi_ok {
             return Err(napi::Error::new(Status::StringExpected, "expected a string"));
         }
-        utf8(&units[..length], text);
+        utf8(units, length, text);
         Ok(text)
     }
 }
 
-fn utf8(units: &[u16], text: &mut String) {
+/// Units read at a time: a rest of single ones would take as long as all others.
+const STEP: usize = 32;
+
+/// The first `length` units as UTF-8; zeros are written behind them.
+fn utf8(units: &mut Vec<u16>, length: usize, text: &mut String) {
     let mut bytes = std::mem::take(text).into_bytes();
-    bytes.clear();
+    if units.len() < length + STEP {
+        units.resize(length + STEP, 0);
+    }
+    units[length..length + STEP].fill(0);
     // Without a branch for each unit the loop is vectorised.
     let mut all = 0;
-    bytes.extend(units.iter().map(|unit| {
+    bytes.clear();
+    bytes.extend(units[..length.next_multiple_of(STEP)].iter().map(|unit| {
         all |= unit;
         *unit as u8
     }));
+    let units = &units[..length];
     if all < 0x80 {
+        bytes.truncate(length);
         // SAFETY: every byte is below 0x80.
         *text = unsafe { String::from_utf8_unchecked(bytes) };
         return;
