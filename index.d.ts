@@ -9,8 +9,11 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
-/** Appends a message: a positive turn id, a negative scratch ordinal, or 0. */
-export declare function append(session: number, role: number, content: string, meta: string | undefined | null, vector: Float32Array | undefined | null, now: number): number
+/**
+ * Appends a message: a positive turn id, a negative scratch ordinal, or 0; of an answer that moved the turn it answers JSON of its
+ * turn id and the move.
+ */
+export declare function append(session: number, role: number, content: string, meta: string | undefined | null, vector: Float32Array | undefined | null, now: number): number | string
 
 /** Assembles the envelope of a turn; returns as the classifier does. */
 export declare function assemble(session: number, content: string, overrides: number | string | undefined, vector: Float32Array | undefined | null, now: number): string
@@ -97,9 +100,6 @@ export declare function query(session: number, content: string, locale: number, 
 
 /** Writes the last result again, into a larger buffer. */
 export declare function refetch(): void
-
-/** The turn that the answer just appended moved to another thread, JSON; nothing if none. */
-export declare function refiled(session: number): string | null
 
 /** Registers the buffer that results are written to. It must not be detached. */
 export declare function register(buffer: Float64Array): void

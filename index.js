@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embedder, engineClose, engineInfo, engineOpen, externalMemory, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, leftOut, messageCount, nothing, panicForTest, preset, query, refetch, refiled, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, turnText, updateThread } = nativeBinding
+const { append, assemble, checkOptions, classifier, classifyBefore, countTokens, deleteTurn, embedder, engineClose, engineInfo, engineOpen, externalMemory, factsAdd, factsDelete, factsOpen, factsSearch, factsSize, factsState, leftOut, messageCount, nothing, panicForTest, preset, query, refetch, register, scratchId, scratchRaw, sessionClose, sessionOpen, sessionRestore, sessionSnapshot, slugFor, syncPrefix, systemMessages, tables, threadSlug, threadState, turns, turnText, updateThread } = nativeBinding
 export { append }
 export { assemble }
 export { checkOptions }
@@ -799,7 +799,6 @@ export { panicForTest }
 export { preset }
 export { query }
 export { refetch }
-export { refiled }
 export { register }
 export { scratchId }
 export { scratchRaw }

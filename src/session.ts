@@ -79,7 +79,7 @@ export class Session {
    *
    * @returns `turnId` for user and assistant messages, `scratchId` for tool output, neither for system messages and for
    *   assistant messages that only call tools; `refiled` when an assistant message shows that the turn it answers is in the wrong
-   *   thread (the filing of about a third of the turns is in doubt until then).
+   *   thread (the filing of about a third of the turns is in doubt until then); a retry is not told again.
    * @throws INVALID_MESSAGE, INVALID_VECTOR, ID_CONFLICT, SCRATCH_FULL, EMBEDDER (asynchronous: use {@link appendAsync}),
    *   TOKENIZER, STORE, CLOSED, REENTRANT
    */
@@ -275,7 +275,10 @@ export class Session {
     // The core would take it for another id, modulo 2³².
     if (turnId > maxTurnId) return false;
     const deleted = this.#host.call(() => this.#host.native.deleteTurn(handle, turnId));
-    if (deleted) this.#names.clear();
+    if (deleted) {
+      this.#names.clear();
+      this.#history.forget();
+    }
     if (deleted && this.#journal.through) {
       this.#record(() => deleteRecord(turnId));
       // The records still hold the text: a snapshot replaces them.
@@ -375,10 +378,14 @@ export class Session {
     const result = host.call(() => host.native.append(handle, role, text, meta, vector, now));
     if (role <= 1) this.#system = null;
     this.#record(() => appendRecord(role, text, meta, vector, host.model, now));
+    if (typeof result === "string") {
+      const moved = JSON.parse(result) as { turnId: number; refiled: Refiled };
+      this.#names.keepTurn(moved.turnId, text);
+      return moved;
+    }
     if (result > 0) {
       this.#names.keepTurn(result, text);
-      const refiled = message.role === "assistant" ? host.call(() => host.native.refiled(handle)) : undefined;
-      return refiled ? { turnId: result, refiled: JSON.parse(refiled) as Refiled } : { turnId: result };
+      return { turnId: result };
     }
     return result < 0 ? { scratchId: this.#names.scratch(-result) } : {};
   }

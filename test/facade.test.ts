@@ -276,6 +276,35 @@ describe("threads", () => {
     expect(chat.assemble("And in 1999?").thread.id).toBe("novel-lisbon");
   });
 
+  test("what an erased turn was named after is nowhere, moved or not", () => {
+    const chat = createEngine().session("moved and erased");
+    for (const message of novel) chat.append(message);
+    const { turnId } = chat.assemble(prize);
+    chat.append(laureate);
+    chat.deleteTurn(turnId ?? 0);
+    expect(Buffer.from(chat.snapshot()).includes("nobel")).toBe(false);
+  });
+
+  test("a turn stays where the host's word about the thread took it to be", () => {
+    const chat = createEngine().session("moved by nobody");
+    for (const message of novel) chat.append(message);
+    const { thread } = chat.assemble(prize);
+    chat.updateThread({ threadId: thread.id, userConstraints: ["only peace prizes"] });
+    expect(chat.append(laureate).refiled).toBeUndefined();
+    expect(chat.threadState(thread.id).userConstraints).toEqual(["only peace prizes"]);
+  });
+
+  test("a retry of an answer is not told of a move, its own or another's", () => {
+    const chat = createEngine().session("moved once");
+    chat.append(novel[0]);
+    chat.append({ ...novel[1], id: "a1" });
+    chat.append({ role: "user", content: prize });
+    const { turnId, refiled } = chat.append({ ...laureate, id: "a2" });
+    expect(refiled).toBeDefined();
+    expect(chat.append({ ...laureate, id: "a2" })).toEqual({ turnId });
+    expect(chat.append({ ...novel[1], id: "a1" })).toEqual({ turnId: 2 });
+  });
+
   test("sync moves turns as append does", () => {
     const chat = createEngine().session("moved by sync");
     const { appended } = chat.sync([...novel, { role: "user", content: prize }, laureate]);

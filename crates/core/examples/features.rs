@@ -121,7 +121,7 @@ fn conversation(of: &Conversation, options: &Options) -> Result<(), Box<dyn std:
         if message.role == MessageRole::User && content.trim().is_empty() {
             continue;
         }
-        if let Appended::Turn(id) = session.append(message.role, &content, meta, None, call, &mut workspace)? {
+        if let Appended::Turn(id) = session.append(message.role, &content, meta, None, call, &mut workspace)?.appended {
             numbers.insert(id, number);
             if let Some(name) = of.threads.get(&number).filter(|_| !of.own) {
                 let own = session.log().get(id).map_or(0, |turn| turn.thread);

@@ -2,12 +2,13 @@
 //! of SPEC-028.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::blend::Tier;
@@ -97,6 +98,15 @@ pub enum Appended {
     Scratch(u32),
     /// Neither: a system message, or an assistant message that only calls tools.
     Neither,
+}
+
+/// What an append did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// What the message became.
+    pub appended: Appended,
+    /// The turn that it showed to be filed in the wrong thread, and moved; not told again to a retry.
+    pub refiled: Option<Refiled>,
 }
 
 /// What every call needs from its surroundings.
@@ -202,6 +212,7 @@ pub struct Session {
     /// Hash of every message appended, in order.
     history: Vec<u64>,
     /// Messages with a host id: what they were and what they became.
+    #[serde(serialize_with = "sorted")]
     known: FxHashMap<Box<str>, (u64, Appended)>,
     /// Bytes of the ids in `known`.
     id_bytes: usize,
@@ -210,8 +221,6 @@ pub struct Session {
     embedding: Option<EmbeddingSpec>,
     /// The newest user turn.
     newest: Option<Box<Newest>>,
-    /// The turn that the newest answer moved.
-    refiled: Option<Box<Refiled>>,
     #[serde(skip)]
     revision: Revision,
 }
@@ -221,6 +230,8 @@ pub struct Session {
 struct Newest {
     id: u32,
     thread: u32,
+    /// The pack it was read with.
+    locale: u16,
     /// State of the thread before the turn, if the turn was read for it.
     state: Option<ThreadState>,
     /// What else the turn may have done, until its answer is there.
@@ -234,7 +245,7 @@ impl Newest {
 }
 
 /// A user turn whose answer showed that it was filed in the wrong thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refiled {
     /// The turn.
     pub turn: u32,
@@ -242,12 +253,6 @@ pub struct Refiled {
     pub from: String,
     /// Name of the thread it is in now.
     pub thread: String,
-}
-
-impl Refiled {
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + self.from.capacity() + self.thread.capacity()
-    }
 }
 
 /// A packed item, rendered.
@@ -359,7 +364,6 @@ impl Session {
             calls: Vec::new(),
             embedding,
             newest: None,
-            refiled: None,
             revision: Revision::default(),
         }
     }
@@ -433,7 +437,6 @@ impl Session {
             + growth::bytes(&self.calls)
             + calls.sum::<usize>()
             + self.newest.as_ref().map_or(0, |newest| newest.bytes())
-            + self.refiled.as_ref().map_or(0, |refiled| refiled.bytes())
     }
 
     /// How many messages are already here (G-71): the first `same`, and as many of `messages`, the ones after them given as
@@ -475,14 +478,14 @@ impl Session {
         vector: Option<&[f32]>,
         call: Call<'_>,
         workspace: &mut Workspace,
-    ) -> Result<Appended> {
+    ) -> Result<Added> {
         self.revision = Revision::default();
         let hash = message_hash(role, content, meta.hash.as_deref());
         if let Some(appended) = self.already(meta.id.as_deref(), hash)? {
-            return Ok(appended);
+            return Ok(Added { appended, refiled: None });
         }
-        self.refiled = None;
         let host_id = meta.id.clone();
+        let mut refiled = None;
         let appended = match role {
             MessageRole::System | MessageRole::Developer => {
                 self.system.push(SystemMessage { role, content: content.into(), name: meta.name });
@@ -494,15 +497,18 @@ impl Session {
                 Appended::Turn(self.admit(content, &prepared, &options, host_id.as_deref(), call, workspace)?)
             }
             MessageRole::Assistant => {
-                let turn =
-                    if is_blank(content) { None } else { Some(self.answer(content, &meta, vector, call, workspace)?) };
+                let mut appended = Appended::Neither;
+                if !is_blank(content) {
+                    let (turn, moved) = self.answer(content, &meta, vector, call, workspace)?;
+                    (appended, refiled) = (Appended::Turn(turn), moved);
+                }
                 self.calls.extend(meta.tool_calls);
-                turn.map_or(Appended::Neither, Appended::Turn)
+                appended
             }
             MessageRole::Tool => Appended::Scratch(self.tool_result(content, meta, call)?),
         };
         self.remember(host_id, hash, appended);
-        Ok(appended)
+        Ok(Added { appended, refiled })
     }
 
     fn already(&self, id: Option<&str>, hash: u64) -> Result<Option<Appended>> {
@@ -531,13 +537,13 @@ impl Session {
         vector: Option<&[f32]>,
         call: Call<'_>,
         workspace: &mut Workspace,
-    ) -> Result<u32> {
+    ) -> Result<(u32, Option<Refiled>)> {
         self.log.check_room(content)?;
         let tokens = call.counter.count(content)?;
         let pack = pack_for(&call.options.locale, content);
         let unit = self.vector(content, vector, &pack, workspace)?;
         workspace.read(content, &pack);
-        self.refiled = self.reconsider(content, &pack, unit, call, workspace).map(Box::new);
+        let refiled = self.reconsider(content, &pack, unit, call, workspace);
         let user = self.log.last(Role::User).map(|turn| (turn.id, turn.thread, turn.speaker));
         let thread = user
             .map(|(_, thread, _)| thread)
@@ -569,7 +575,7 @@ impl Session {
         if let Some((user, ..)) = user {
             self.coverage.add(user, content);
         }
-        Ok(id)
+        Ok((id, refiled))
     }
 
     fn tool_result(&mut self, content: &str, meta: Meta, call: Call<'_>) -> Result<u32> {
@@ -956,17 +962,21 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Option<Refiled> {
-        let Newest { id, thread: from, ref mut odds, .. } = **self.newest.as_mut()?;
+        let Newest { id, thread: from, locale, ref mut odds, .. } = **self.newest.as_mut()?;
         let odds = odds.take()?;
+        let position = self.log.len().checked_sub(1)?;
         let turn = self.log.turns().last().filter(|turn| turn.id == id)?;
         let speaker = turn.speaker;
         let mut buffers = std::mem::take(&mut workspace.filing);
         let evidence = self.evidence_of_answer(answer, pack, embedded, speaker, workspace);
-        let belongs = threads::reconsider(&self.threads, &evidence, self.log.len() - 1, odds, &mut buffers);
+        let says_something = !evidence.terms.is_empty();
+        let belongs = threads::reconsider(&self.threads, &evidence, position, odds, &mut buffers);
         workspace.filing = buffers;
         let thread = belongs.unwrap_or(self.threads.all().len() as u32);
+        // A turn without words of its own opens nothing.
+        let opens = belongs.is_none() && !self.log.terms(position).is_empty();
         let opened = self.threads.get(from).is_some_and(|thread| thread.turns == [id]);
-        if thread == from || belongs.is_none() && opened {
+        if !says_something || thread == from || belongs.is_none() && (opened || !opens) {
             return None;
         }
         let state = self.newest.take().and_then(|newest| newest.state);
@@ -975,9 +985,9 @@ impl Session {
         }
         let content = self.log.get(id)?.text.to_owned();
         let mut text = Text::default();
-        text.read(&content, &pack_for(&call.options.locale, &content));
+        text.read(&content, &Pack::at(locale));
         self.refile(id, thread, &slug(&text, call.options.thread_names));
-        self.extract(id, thread, None, &content, &text, call.options);
+        self.extract(id, thread, locale, None, &content, &text, call.options);
         Some(Refiled { turn: id, from: self.slug(from)?.to_owned(), thread: self.slug(thread)?.to_owned() })
     }
 
@@ -991,19 +1001,24 @@ impl Session {
     }
 
     /// Reads the newest user turn for the state of its thread, unless the host keeps that itself, and notes what was before.
-    fn extract(&mut self, id: u32, thread: u32, odds: Option<Odds>, content: &str, text: &Text, options: &Options) {
+    #[expect(clippy::too_many_arguments, reason = "all of a turn's filing")]
+    fn extract(
+        &mut self,
+        id: u32,
+        thread: u32,
+        locale: u16,
+        odds: Option<Odds>,
+        content: &str,
+        text: &Text,
+        options: &Options,
+    ) {
         let of = self.threads.get_mut(thread).filter(|_| options.extract);
         let state = of.map(|thread| {
             let before = thread.state.clone();
             thread_state::extract(&mut thread.state, Role::User, content, text);
             before
         });
-        self.newest = Some(Box::new(Newest { id, thread, state, odds }));
-    }
-
-    /// The turn that the newest answer showed to be filed in the wrong thread, and moved.
-    pub fn refiled(&self) -> Option<&Refiled> {
-        self.refiled.as_deref()
+        self.newest = Some(Box::new(Newest { id, thread, locale, state, odds }));
     }
 
     /// What the pseudo-code's `classify_intent` decided, with its `resolve_references`. The turn is not filed: `thread` stands for
@@ -1204,6 +1219,7 @@ impl Session {
         call: Call<'_>,
         workspace: &mut Workspace,
     ) -> Result<u32> {
+        self.log.check_room(content)?;
         let tokens = call.counter.count(content)?;
         workspace.ensure_read(content, &prepared.pack);
         let of = &prepared.classification;
@@ -1226,7 +1242,7 @@ impl Session {
             String::new()
         };
         self.threads.file(id, of.thread.thread, prepared.speaker, &wanted);
-        self.extract(id, of.thread.thread, of.thread.odds, content, &workspace.text, call.options);
+        self.extract(id, of.thread.thread, of.locale, of.thread.odds, content, &workspace.text, call.options);
         for reference in &of.references {
             if let Some(Target::Scratch(ordinal)) = reference.target {
                 self.scratch.refer(ordinal, id);
@@ -1709,6 +1725,10 @@ impl Session {
         let ordinal = self.thread_ordinal(slug)?;
         self.revision = Revision::default();
         let Some(thread) = self.threads.get_mut(ordinal) else { return Ok(()) };
+        // A turn that the host took for the thread's stays there.
+        if let Some(newest) = self.newest.as_mut().filter(|newest| newest.thread == ordinal) {
+            newest.odds = None;
+        }
         let state = &mut thread.state;
         if let Some(lines) = established {
             state.established = lines;
@@ -1729,8 +1749,10 @@ impl Session {
         self.revision = Revision::default();
         // A thread is named after its first turn: the name goes with it.
         for thread in self.threads.named_after(id) {
-            let name = self.threads.free_slug(&format!("thread-{}", thread + 1));
-            self.threads.rename(thread, name);
+            let opaque = format!("thread-{}", thread + 1);
+            if self.slug(thread) != Some(&opaque) {
+                self.threads.rename(thread, self.threads.free_slug(&opaque));
+            }
         }
         self.threads.remove(id);
         self.threads.forget_lines(turn.thread, turn.text);
@@ -1874,6 +1896,14 @@ fn read_turn<'a>(
     }
 }
 
+/// Same messages, same bytes, whatever order a table has them in.
+fn sorted<S: Serializer>(
+    known: &FxHashMap<Box<str>, (u64, Appended)>,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_map(known.iter().collect::<BTreeMap<_, _>>())
+}
+
 /// Thanks, a greeting or assent.
 fn courteous(text: &Text) -> bool {
     text.words().first().is_some_and(|word| word.class.has(Class::INTERJECTION.or(Class::GREETING)))
@@ -2005,10 +2035,8 @@ mod tests {
             (MessageRole::User, "Who won the Nobel Prize in 1998? I only read English."),
             (MessageRole::Assistant, answer),
         ];
-        for (role, content) in said {
-            session.append(role, content, Meta::default(), None, call, workspace).unwrap();
-        }
-        session.refiled().cloned()
+        let append = |(role, content)| session.append(role, content, Meta::default(), None, call, workspace).unwrap();
+        said.map(append).into_iter().next_back()?.refiled
     }
 
     const SAME: &str = "Saramago, the author of The Year of the Death of Ricardo Reis, the novel set in Lisbon.";
@@ -2076,14 +2104,14 @@ mod tests {
         // What is in doubt survives a restart.
         let mut restored = Session::restore(&session.snapshot(), "s", "", &options).unwrap();
         for session in [&mut session, &mut restored] {
-            session.append(MessageRole::Assistant, SAME, Meta::default(), None, call, workspace).unwrap();
-            assert!(session.refiled().is_some());
+            let told = session.append(MessageRole::Assistant, SAME, Meta::default(), None, call, workspace).unwrap();
+            assert!(told.refiled.is_some());
             assert_eq!(ask(session, workspace), first);
         }
         assert_eq!(session.snapshot(), restored.snapshot());
         // The next answer moves nothing.
-        session.append(MessageRole::Assistant, OTHER, Meta::default(), None, call, workspace).unwrap();
-        assert_eq!(session.refiled(), None);
+        let told = session.append(MessageRole::Assistant, OTHER, Meta::default(), None, call, workspace).unwrap();
+        assert_eq!(told.refiled, None);
     }
 
     #[test]

@@ -199,7 +199,7 @@ fn assemble(case: &Case, locale: &str) -> (Assembled, HashMap<Target, usize>) {
     let mut places = HashMap::new();
     for (at, message) in case.log.iter().enumerate() {
         let content = message.content.as_deref().unwrap_or("");
-        match session.append(message.role, content, message.meta(), None, call, &mut workspace).unwrap() {
+        match session.append(message.role, content, message.meta(), None, call, &mut workspace).unwrap().appended {
             Appended::Turn(id) => _ = places.insert(Target::Turn(id), at + 1),
             Appended::Scratch(ordinal) => _ = places.insert(Target::Scratch(ordinal), at + 1),
             Appended::Neither => {}

@@ -19,7 +19,7 @@ mod text;
 
 use std::cell::RefCell;
 
-use napi::bindgen_prelude::{Float64Array, FnArgs, Function, Uint8Array, Unknown};
+use napi::bindgen_prelude::{Either, Float64Array, FnArgs, Function, Uint8Array, Unknown};
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::json;
@@ -30,7 +30,7 @@ use trihorizon_core::headers;
 use trihorizon_core::intent::Intent;
 use trihorizon_core::knowledge::NewFact;
 use trihorizon_core::references::{Reason, ReferenceType};
-use trihorizon_core::session::{Appended, MessageRole, Meta, Session, identity_hash};
+use trihorizon_core::session::{Added, Appended, MessageRole, Meta, Refiled, Session, identity_hash};
 use trihorizon_core::similarity;
 use trihorizon_core::text::Pack;
 use trihorizon_core::threads::ThreadEvent;
@@ -202,7 +202,8 @@ pub fn session_close(env: &napi::Env, session: u32) -> Result<()> {
     js(|| registry::close_session(*env, session))
 }
 
-/// Appends a message: a positive turn id, a negative scratch ordinal, or 0.
+/// Appends a message: a positive turn id, a negative scratch ordinal, or 0; of an answer that moved the turn it answers JSON of its
+/// turn id and the move.
 #[napi(catch_unwind)]
 pub fn append(
     env: &napi::Env,
@@ -212,32 +213,24 @@ pub fn append(
     meta: Option<Utf16String>,
     vector: Option<&[f32]>,
     now: f64,
-) -> Result<f64> {
+) -> Result<Either<f64, String>> {
     js(|| {
         let role = role_of(role)?;
         let meta: Meta = meta.map_or(Ok(Meta::default()), |meta| parse(&meta.0, Code::InvalidMessage))?;
         with_session(session, |cx| {
-            let appended = cx.call(*env, now, &Overrides::None, |session, _, call, workspace, _| {
-                session.append(role, &content.0, meta, vector, call, workspace)
-            })?;
-            Ok(match appended {
+            let Added { appended, refiled } =
+                cx.call(*env, now, &Overrides::None, |session, _, call, workspace, _| {
+                    session.append(role, &content.0, meta, vector, call, workspace)
+                })?;
+            let number = match appended {
                 Appended::Turn(id) => f64::from(id),
                 Appended::Scratch(ordinal) => -f64::from(ordinal),
                 Appended::Neither => 0.0,
-            })
-        })
-    })
-}
-
-/// The turn that the answer just appended moved to another thread, JSON; nothing if none.
-#[napi(catch_unwind)]
-pub fn refiled(session: u32) -> Result<Option<String>> {
-    js(|| {
-        with_session(session, |cx| {
-            Ok(cx
-                .session
-                .refiled()
-                .map(|of| json!({ "turnId": of.turn, "from": of.from, "thread": of.thread }).to_string()))
+            };
+            Ok(refiled.map_or(Either::A(number), |Refiled { turn, from, thread }| {
+                let refiled = json!({ "turnId": turn, "from": from, "thread": thread });
+                Either::B(json!({ "turnId": number as u32, "refiled": refiled }).to_string())
+            }))
         })
     })
 }
