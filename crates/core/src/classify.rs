@@ -608,7 +608,6 @@ pub(crate) fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], de
         cosines: input.context.similarities,
         similarities: input.calibrated,
         references,
-        terms: input.context.mentions.terms(),
         mentions: input.context.mentions,
         meaning: input.meaning,
         dependent,

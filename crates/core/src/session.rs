@@ -969,7 +969,7 @@ impl Session {
         let speaker = turn.speaker;
         let mut buffers = std::mem::take(&mut workspace.filing);
         let evidence = self.evidence_of_answer(answer, pack, embedded, speaker, workspace);
-        let says_something = !evidence.terms.is_empty();
+        let says_something = !evidence.mentions.terms().is_empty();
         let belongs = threads::reconsider(&self.threads, &evidence, position, odds, &mut buffers);
         workspace.filing = buffers;
         let thread = belongs.unwrap_or(self.threads.all().len() as u32);

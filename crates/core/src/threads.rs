@@ -370,9 +370,7 @@ pub struct Evidence<'a> {
     pub similarities: &'a [f32],
     /// Its references.
     pub references: &'a [Reference],
-    /// Content words.
-    pub terms: &'a [u32],
-    /// Which turns hold them.
+    /// Its content words, and which turns hold them.
     pub mentions: &'a Mentions,
     /// What the turn means: its vector of the built-in table, empty without.
     pub meaning: &'a [f32],
@@ -482,12 +480,13 @@ pub const SUBJECT_FEATURES: [&str; 24] = [
 /// The numbers of the turn itself that tell whether it leaves the active thread.
 pub fn subject_features(evidence: &Evidence<'_>, all: &[Closeness]) -> [f32; SUBJECT_FEATURES.len()] {
     let flag = |holds: bool| f32::from(u8::from(holds));
-    let Evidence { text, log, terms, references, dependent, .. } = *evidence;
+    let Evidence { text, log, mentions, references, dependent, .. } = *evidence;
+    let terms = mentions.terms();
     let words = text.words();
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 5));
     let opens = |class: Class| flag(words.first().is_some_and(|w| w.class.has(class)));
     let names = words.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count();
-    let unseen_count = evidence.mentions.held().iter().filter(|held| held.frequency == 0).count() as f32;
+    let unseen_count = mentions.held().iter().filter(|held| held.frequency == 0).count() as f32;
     let unseen = unseen_count / terms.len().max(1) as f32;
     let closest = all.iter().map(|close| close.similarity.max(close.answers)).fold(0.0, f32::max);
     let resolved = references.iter().filter(|r| r.target.is_some()).map(|r| r.confidence).fold(0.0, f32::max);
@@ -623,8 +622,8 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
     let digresses = said(PhraseKind::Digress)
         && here.overlap == 0.0
         && here.similarity < thresholds.stay
-        && !evidence.terms.is_empty();
-    if digresses || opens > stays && !evidence.terms.is_empty() {
+        && !evidence.mentions.terms().is_empty();
+    if digresses || opens > stays && !evidence.mentions.terms().is_empty() {
         let reason = if said(PhraseKind::Digress) { Reason::DigressPhrase } else { Reason::Unlike };
         return decided(next, ThreadEvent::New, reason, odds.filter(|_| !digresses));
     }

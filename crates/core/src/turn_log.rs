@@ -57,7 +57,7 @@ pub struct NewTurn<'a> {
     pub host_id: Option<String>,
     /// It ends as a question.
     pub question: bool,
-    /// It asks for something to be done.
+    /// It asks for something, or says more than thanks, a greeting or assent.
     pub request: bool,
     /// An answer that says it has none.
     pub refusal: bool,
