@@ -532,6 +532,9 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>, buffers: &mut Buffer
     let evidence = evidence_of(input, &references, context_dependent);
     let thread = assign(input.threads, &evidence, settings.thresholds, &mut buffers.threads);
     settle(&mut references, thread.thread, log);
+    if thread.event == ThreadEvent::Resume {
+        bring_home(&mut references, input, thread, context_dependent, buffers);
+    }
     let (intent, confidence, reason) = decide(input, &form, &references, ellipsis, thread);
     // Whatever goes back to what was said depends on it, however self-contained it looks.
     let context_dependent =
@@ -545,12 +548,13 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>, buffers: &mut Buffer
     }
     let mut carries_over = None;
     if ellipsis || context_dependent {
+        let reach = reach(input, thread.thread);
         let mut recent = &needs;
         if needs.is_empty() {
-            needed().recent_scores(REACH, &mut buffers.needing, &mut buffers.recent);
+            needed().recent_scores(reach, &mut buffers.needing, &mut buffers.recent);
             recent = &buffers.recent;
         }
-        carries_over = carried(recent, log, thread.thread);
+        carries_over = carried(&recent[recent.len().saturating_sub(reach)..], log, thread.thread);
     }
     let query = query(&references, carries_over, terms, log, std::mem::take(&mut buffers.query));
     let mut own = std::mem::take(&mut buffers.terms);
@@ -627,6 +631,34 @@ fn settle(references: &mut [Reference], thread: u32, log: &TurnLog) {
         if let Some(other) = reference.alternatives.iter_mut().find(|target| inside(target)) {
             std::mem::swap(first, other);
         }
+    }
+}
+
+/// In a turn that returns to a thread, an expression for which nothing of that thread was in reach means the turn of it that is
+/// needed most.
+fn bring_home(
+    references: &mut [Reference],
+    input: &Input<'_>,
+    thread: Decision,
+    dependent: bool,
+    Buffers { needing, recent, .. }: &mut Buffers,
+) {
+    let log = input.context.log;
+    let inside = |id: u32| log.get(id).is_some_and(|turn| turn.thread == thread.thread);
+    let mut astray = Vec::new();
+    for (at, reference) in references.iter_mut().enumerate().filter(|(_, r)| r.kind == ReferenceType::Entity) {
+        let abroad = |target: &mut Target| matches!(target, Target::Turn(id) if !inside(*id));
+        astray.extend(reference.target.take_if(abroad).map(|target| (at, target)));
+    }
+    if astray.is_empty() {
+        return;
+    }
+    needs_of(input, references, thread, dependent, false).recent_scores(reach(input, thread.thread), needing, recent);
+    let home = carried(recent, log, thread.thread).filter(|id| inside(*id)).map(Target::Turn);
+    for (at, target) in astray {
+        let others = home.is_some().then_some(target).into_iter().chain(references[at].alternatives.iter().copied());
+        references[at].alternatives = others.collect();
+        references[at].target = home.or(Some(target));
     }
 }
 
@@ -729,14 +761,25 @@ fn needs_of<'a>(
     })
 }
 
-/// The turn an incomplete one answers or extends: of those within reach, one of its own thread where there is any, the one it
-/// needs most; the newer of equals.
+/// How many turns back lies what a turn of `thread` may extend: further than usual where the thread was left long ago.
+fn reach(input: &Input<'_>, thread: u32) -> usize {
+    let log = input.context.log;
+    let turns = input.threads.get(thread).map_or(&[][..], |thread| &thread.turns);
+    let back = |id: &u32| log.position(*id).map(|at| log.len() - at);
+    match turns.last().and_then(back) {
+        Some(distance) if distance > REACH => {
+            turns[turns.len().saturating_sub(REACH)..].iter().find_map(back).unwrap_or(distance)
+        }
+        _ => REACH,
+    }
+}
+
+/// The turn an incomplete one answers or extends: of the newest, whose `needs` are given, one of its own thread where there is
+/// any, the one it needs most; the newer of equals.
 fn carried(needs: &[f32], log: &TurnLog, thread: u32) -> Option<u32> {
-    let reach = REACH.min(log.len()).min(needs.len());
-    let first = log.len() - reach;
-    let needs = &needs[needs.len() - reach..];
+    let first = log.len() - needs.len();
     let inside = |at: usize| log.traits()[first + at].thread == thread;
-    let best = (0..reach).max_by(|a, b| inside(*a).cmp(&inside(*b)).then(needs[*a].total_cmp(&needs[*b])));
+    let best = (0..needs.len()).max_by(|a, b| inside(*a).cmp(&inside(*b)).then(needs[*a].total_cmp(&needs[*b])));
     best.map(|at| log.marks()[first + at].id)
 }
 

@@ -2115,6 +2115,45 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_that_returns_from_far_away_points_at_its_own_thread() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut session = Session::new("s", "", &options);
+        let mut say = |role, content: &str, thread: &str, ordinal: u32| {
+            let told = session.append(role, content, Meta::default(), None, call, workspace).unwrap();
+            if let Appended::Turn(id) = told.appended {
+                session.refile(id, ordinal, thread);
+            }
+        };
+        let sourdough = [
+            (MessageRole::User, "How do I keep a sourdough starter alive?"),
+            (
+                MessageRole::Assistant,
+                "Feed the sourdough starter with flour and water once a day, and leave it on the counter.",
+            ),
+        ];
+        for (role, content) in sourdough {
+            say(role, content, "sourdough", 0);
+        }
+        for day in 1..=20 {
+            say(MessageRole::User, &format!("What is there to see in Lisbon on day {day} of our trip?"), "lisbon", 1);
+            say(MessageRole::Assistant, &format!("On day {day} take tram {day} to a museum in Lisbon."), "lisbon", 1);
+        }
+        for text in
+            ["Back to the sourdough starter: does it survive in the fridge?", "And the sourdough starter in summer?"]
+        {
+            let turn = session
+                .assemble(text, None, &CallOptions { dry_run: true, ..CallOptions::default() }, None, call, workspace)
+                .unwrap();
+            let of = turn.classification;
+            assert_eq!((of.thread.thread, of.thread.event), (0, ThreadEvent::Resume), "{text}");
+            assert!(turn_targets(&of.references).chain(of.carries_over).all(|id| id <= 2), "{text} {of:?}");
+            assert!(of.carries_over.is_some(), "{text}");
+        }
+    }
+
+    #[test]
     fn looking_at_a_turn_changes_nothing_of_its_envelope() {
         let options = Options::default();
         let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
