@@ -305,6 +305,42 @@ describe("threads", () => {
     expect(chat.append({ ...novel[1], id: "a1" })).toEqual({ turnId: 2 });
   });
 
+  test("an answer moves a turn of its speaker among that speaker's threads", () => {
+    const chat = createEngine().session("moved beside another");
+    chat.assemble("Which tyres fit my road bike?", { name: "Bo" });
+    chat.append({ role: "assistant", content: "Tyres of 28 millimetres fit most road bikes." });
+    chat.append({ ...novel[0], name: "Ann" });
+    chat.append(novel[1]);
+    const turn = chat.assemble(prize, { name: "Ann" });
+    const { refiled } = chat.append(laureate);
+    expect(refiled).toEqual({ turnId: turn.turnId, from: "won-nobel-prize", thread: "novel-lisbon" });
+    const next = {
+      Ann: chat.classify("And who else?", { name: "Ann" }),
+      Bo: chat.classify("And wider ones?", { name: "Bo" }),
+    };
+    expect(next.Ann.thread.id).toBe("novel-lisbon");
+    expect(next.Bo.thread.id).not.toBe("novel-lisbon");
+  });
+
+  test("a turn moves to a thread of which a ring keeps the end only", () => {
+    const chat = createEngine({ ring: 3 }).session("moved in a ring");
+    for (const message of novel) chat.append(message);
+    const { turnId } = chat.assemble(prize);
+    expect(chat.append(laureate).refiled).toMatchObject({ turnId, thread: "novel-lisbon" });
+    expect(chat.turns().map((of) => of.thread)).toEqual(["novel-lisbon", "novel-lisbon", "novel-lisbon"]);
+  });
+
+  test("a session read back from its store has moved what the first one moved", async () => {
+    const store = memoryStore();
+    const said = [...novel, { role: "user", content: prize } as const, laureate];
+    const first = createEngine({ store }).session("moved and stored");
+    for (const message of said) first.append(message);
+    await first.flush();
+    const again = createEngine({ store }).session("moved and stored");
+    expect(again.turns().map((of) => of.thread)).toEqual(Array.from(said, () => "novel-lisbon"));
+    expect(again.snapshot()).toEqual(first.snapshot());
+  });
+
   test("sync moves turns as append does", () => {
     const chat = createEngine().session("moved by sync");
     const { appended } = chat.sync([...novel, { role: "user", content: prize }, laureate]);
