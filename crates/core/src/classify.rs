@@ -531,10 +531,7 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>, buffers: &mut Buffer
     let empty = log.is_empty();
     let evidence = evidence_of(input, &references, context_dependent);
     let thread = assign(input.threads, &evidence, settings.thresholds, &mut buffers.threads);
-    settle(&mut references, thread.thread, log);
-    if thread.event == ThreadEvent::Resume {
-        bring_home(&mut references, input, thread, context_dependent, buffers);
-    }
+    settle(&mut references, input, thread, context_dependent, buffers);
     let (intent, confidence, reason) = decide(input, &form, &references, ellipsis, thread);
     // Whatever goes back to what was said depends on it, however self-contained it looks.
     let context_dependent =
@@ -619,18 +616,13 @@ pub(crate) fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], de
     }
 }
 
-/// An expression that could mean several turns means one of the thread it is said in: where the first is of another thread,
-/// the best alternative of this one takes its place.
-fn settle(references: &mut [Reference], thread: u32, log: &TurnLog) {
-    let inside = |target: &Target| match target {
-        Target::Turn(id) => log.get(*id).is_some_and(|turn| turn.thread == thread),
-        Target::Scratch(_) => true,
-    };
-    for reference in references.iter_mut().filter(|r| r.kind == ReferenceType::Entity) {
-        let Some(first) = reference.target.as_mut().filter(|target| !inside(target)) else { continue };
-        if let Some(other) = reference.alternatives.iter_mut().find(|target| inside(target)) {
-            std::mem::swap(first, other);
-        }
+/// What references mean once the thread is known.
+fn settle(references: &mut [Reference], input: &Input<'_>, thread: Decision, dependent: bool, buffers: &mut Buffers) {
+    let moved = input.context.thread != Some(thread.thread);
+    let context = Context { thread: Some(thread.thread), ..input.context };
+    references::settle(&context, moved, &buffers.resolving, references);
+    if thread.event == ThreadEvent::Resume {
+        bring_home(references, input, thread, dependent, buffers);
     }
 }
 
@@ -884,8 +876,8 @@ pub struct Inspection {
 
 /// Everything the models see of a turn, for fitting their weights.
 pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
-    let mut references = Vec::new();
-    resolve_references(&input.context, &mut references::Buffers::default(), &mut references);
+    let (mut references, mut buffers) = (Vec::new(), Buffers::default());
+    resolve_references(&input.context, &mut buffers.resolving, &mut references);
     let form = Form::of(input);
     let features = dependence_features(input, &form, &references);
     let [ellipsis, context] = models().dependence.read(&features, input.meaning).map(sigmoid);
@@ -893,9 +885,9 @@ pub fn inspect(input: &Input<'_>, thresholds: Thresholds) -> Inspection {
     let evidence = evidence_of(input, &references, dependent);
     let (inspected, thread) = (
         threads::inspect(input.threads, &evidence),
-        assign(input.threads, &evidence, thresholds, &mut threads::Buffers::default()),
+        assign(input.threads, &evidence, thresholds, &mut buffers.threads),
     );
-    settle(&mut references, thread.thread, input.context.log);
+    settle(&mut references, input, thread, dependent, &mut buffers);
     Inspection {
         candidates: references::inspect(&input.context),
         dependence: features.to_vec(),

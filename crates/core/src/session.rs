@@ -892,6 +892,7 @@ impl Session {
                 scratch: &self.scratch,
                 similarities: &workspace.similarities,
                 has_meanings: embedded && self.has_builtin_vectors(),
+                thread: self.threads.active(speaker),
             },
             threads: &self.threads,
             calibrated: &workspace.calibrated,
@@ -2150,6 +2151,35 @@ mod tests {
             assert_eq!((of.thread.thread, of.thread.event), (0, ThreadEvent::Resume), "{text}");
             assert!(turn_targets(&of.references).chain(of.carries_over).all(|id| id <= 2), "{text} {of:?}");
             assert!(of.carries_over.is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn positions_are_counted_in_the_lists_of_the_thread() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut session = Session::new("s", "", &options);
+        let mut say = |role, content: &str| {
+            session.append(role, content, Meta::default(), None, call, workspace).unwrap();
+        };
+        say(MessageRole::User, "Recommend me three tents for winter camping.");
+        say(MessageRole::Assistant, "1. Hilleberg Nallo: light.\n2. Exped Venus: roomy.\n3. MSR Access: cheap.");
+        say(MessageRole::User, "Different question: which road bikes are good for commuting?");
+        say(MessageRole::Assistant, "1. Trek Domane\n2. Giant Contend\n3. Canyon Endurace");
+        // Further back than a list of another thread is looked for.
+        for width in 20..50 {
+            say(MessageRole::User, &format!("Does the second one take road bike tyres of {width} mm?"));
+            say(MessageRole::Assistant, &format!("The Giant Contend takes road bike tyres of {width} mm."));
+        }
+        for (said, item) in [
+            ("Back to the tents: how much does the second one cost?", "Exped Venus: roomy."),
+            ("And the third one?", "MSR Access: cheap."),
+        ] {
+            let turn = session.assemble(said, None, &CallOptions::default(), None, call, workspace).unwrap();
+            let of = turn.classification;
+            let counted = of.references.iter().flat_map(|r| &r.items).map(|item| &*item.text);
+            assert_eq!((of.thread.thread, counted.collect()), (0, vec![item]), "{said}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! Finding what a candidate points at, or abstaining (SPEC-028 §4.2, R028-14, G-16, G-30 … G-36).
 
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -17,7 +18,7 @@ use crate::model::{self, Linear, sigmoid};
 use crate::scratch::described::{described, named_rows};
 use crate::scratch::{ScratchBuffer, ToolKind, rows};
 use crate::text::{Class, Enumeration, EnumerationKind, Gap, Tag, Text};
-use crate::turn_log::{Role, Turn, TurnLog};
+use crate::turn_log::{Role, Trait, Turn, TurnLog};
 
 /// What a turn is resolved against.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,8 @@ pub struct Context<'a> {
     pub similarities: &'a [f32],
     /// Words have vectors: the session's are those of the built-in table.
     pub has_meanings: bool,
+    /// The thread whose lists are counted in first: the active one, until the turn is filed.
+    pub thread: Option<u32>,
 }
 
 impl Context<'_> {
@@ -110,8 +113,8 @@ fn bare(candidate: &Candidate, context: &Context<'_>) -> bool {
 #[derive(Debug, Default)]
 pub struct Buffers {
     candidates: Vec<Candidate>,
-    /// Candidates that are references.
-    accepted: Vec<usize>,
+    /// Candidates that are references, and how likely they are.
+    accepted: Vec<(usize, f32)>,
     meaning: Vec<f32>,
     offers: Offers,
 }
@@ -142,12 +145,36 @@ pub fn resolve_references(context: &Context<'_>, buffers: &mut Buffers, resolved
         if probability < threshold
             || bare(candidate, context)
             || doubtful && probability < SURE
-            || accepted.iter().any(|other| repeats(&candidates[*other], candidate, context.text))
+            || accepted.iter().any(|(other, _)| repeats(&candidates[*other], candidate, context.text))
         {
             continue;
         }
-        accepted.push(at);
+        accepted.push((at, probability));
         resolved.push(resolve(candidate, probability, &scene));
+    }
+}
+
+/// What references mean once the turn is filed in `context.thread`; `buffers` and `resolved` are those of [`resolve_references`].
+/// `moved`: that is another thread than the active one, so positions are counted again. An expression that could mean several
+/// turns means one of the thread it is said in: where the first is of another, the best alternative of this one takes its place.
+pub fn settle(context: &Context<'_>, moved: bool, buffers: &Buffers, resolved: &mut [Reference]) {
+    let Buffers { candidates, accepted, offers, .. } = buffers;
+    let scene = OnceCell::new();
+    let inside = |target: &Target| match target {
+        Target::Turn(id) => context.log.get(*id).is_some_and(|turn| context.thread == Some(turn.thread)),
+        Target::Scratch(_) => true,
+    };
+    for ((at, probability), reference) in accepted.iter().zip(resolved) {
+        if moved && candidates[*at].shape == Shape::Ordinal {
+            let scene = scene.get_or_init(|| Scene::new(context, offers));
+            *reference = resolve(&candidates[*at], *probability, scene);
+        }
+        if reference.kind == ReferenceType::Entity
+            && let Some(first) = reference.target.as_mut().filter(|target| !inside(target))
+            && let Some(other) = reference.alternatives.iter_mut().find(|target| inside(target))
+        {
+            std::mem::swap(first, other);
+        }
     }
 }
 
@@ -403,8 +430,8 @@ fn item_text(turn: &Turn<'_>, list: &Enumeration, number: u32) -> String {
     turn.text.get(from as usize..to as usize).unwrap_or_default().to_owned()
 }
 
-/// Lists are weighed: newer is better, written out is better than commas in prose, an answer is better than a question, and
-/// what the turn says of the list should stand in it or in the question it answers.
+/// Lists are weighed: one of the turn's thread is better, however old, newer is better, written out is better than commas in prose,
+/// an answer is better than a question, and what the turn says of the list should stand in it or in the question it answers.
 fn newest_list<'a>(
     candidate: &Candidate,
     selector: &Selector,
@@ -417,18 +444,27 @@ fn newest_list<'a>(
     let written = matches!(selector, Selector::Label(_))
         || candidate.head.is_none() && context.text.words()[candidate.words.start].tag == Tag::Number;
     let turns = context.log.turns();
+    let inside = |of: &Trait| context.thread == Some(of.thread);
+    let reached = |(at, of): &(usize, &Trait)| of.list() && (turns.len() - at <= REACH * 2 || inside(of));
+    let lists = context.log.traits().iter().enumerate().rev().filter(reached);
+    let question = |at: usize| at.checked_sub(1).filter(|before| turns.at(*before).role == Role::User);
+    let about = |at: usize| whole.share(at, question(at));
+    let most = lists.clone().map(|(at, _)| about(at)).fold(0.0, f32::max);
     let mut best: Option<(f32, Turn<'_>, &Enumeration, Vec<u32>)> = None;
-    for (position, turn) in turns.iter().enumerate().rev().take(REACH * 2) {
-        let question = position.checked_sub(1).filter(|before| turns.at(*before).role == Role::User);
+    for (position, of) in lists {
+        let (turn, question, about) = (turns.at(position), question(position), about(position));
         let distance = turns.len() - 1 - position;
+        // Unless the turn says that it means another: "and of the tents, the second one?"
+        let inside = inside(of) && about + 0.5 > most;
         for list in turn.lists() {
             let Some(positions) = positions(selector, list) else { continue };
             let named = head.is_some_and(|at| scene.holds(at, position));
             let prose = f32::from(u8::from(written && list.kind == EnumerationKind::Inline));
             let score = list_weight(list) - 0.5 * prose + f32::from(u8::from(turn.role == Role::Assistant)) * 0.3
                 - (distance as f32 * 0.12).min(0.9)
+                + f32::from(u8::from(inside))
                 + near.share(position, question) * 1.5
-                + whole.share(position, question) * 0.6
+                + about * 0.6
                 + 0.5 * context.similarity(position)
                 + f32::from(u8::from(named)) * 0.25;
             if best.as_ref().is_none_or(|(top, ..)| score > *top) {
