@@ -1975,6 +1975,7 @@ fn tier_weights(of: &Classification) -> [f32; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::references::ReferenceType;
     use crate::tokens::Counter;
 
     const TURN: &str = "Which of them runs on port 2379?";
@@ -2180,6 +2181,32 @@ mod tests {
             let of = turn.classification;
             let counted = of.references.iter().flat_map(|r| &r.items).map(|item| &*item.text);
             assert_eq!((of.thread.thread, counted.collect()), (0, vec![item]), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_done_again_was_asked_for_in_the_thread() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut session = Session::new("s", "", &options);
+        for (role, content) in [
+            (MessageRole::User, "Write me a packing list for winter camping with tents."),
+            (MessageRole::Assistant, "Tent, stove, sleeping bag."),
+            (MessageRole::User, "Different question: recommend a road bike for commuting."),
+            (MessageRole::Assistant, "The Giant Contend."),
+            (MessageRole::User, "Compare it with the Trek Domane bike."),
+            (MessageRole::Assistant, "The Trek Domane is heavier."),
+        ] {
+            session.append(role, content, Meta::default(), None, call, workspace).unwrap();
+        }
+        let plain = CallOptions { dry_run: true, ..CallOptions::default() };
+        for (said, answer) in
+            [("Back to camping with tents: do the same for summer.", 2), ("Do the same for the Canyon Endurace.", 6)]
+        {
+            let of = session.assemble(said, None, &plain, None, call, workspace).unwrap().classification;
+            let action = of.references.iter().find(|r| r.kind == ReferenceType::Action).unwrap();
+            assert_eq!(action.target, Some(Target::Turn(answer)), "{said}");
         }
     }
 

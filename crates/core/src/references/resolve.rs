@@ -37,7 +37,7 @@ pub struct Context<'a> {
     pub similarities: &'a [f32],
     /// Words have vectors: the session's are those of the built-in table.
     pub has_meanings: bool,
-    /// The thread whose lists are counted in first: the active one, until the turn is filed.
+    /// The thread whose lists and requests come first: the active one, until the turn is filed.
     pub thread: Option<u32>,
 }
 
@@ -155,7 +155,7 @@ pub fn resolve_references(context: &Context<'_>, buffers: &mut Buffers, resolved
 }
 
 /// What references mean once the turn is filed in `context.thread`; `buffers` and `resolved` are those of [`resolve_references`].
-/// `moved`: that is another thread than the active one, so positions are counted again. An expression that could mean several
+/// `moved`: that is another thread than the active one, so positions and actions are looked for again. An expression that could mean several
 /// turns means one of the thread it is said in: where the first is of another, the best alternative of this one takes its place.
 pub fn settle(context: &Context<'_>, moved: bool, buffers: &Buffers, resolved: &mut [Reference]) {
     let Buffers { candidates, accepted, offers, .. } = buffers;
@@ -165,7 +165,7 @@ pub fn settle(context: &Context<'_>, moved: bool, buffers: &Buffers, resolved: &
         Target::Scratch(_) => true,
     };
     for ((at, probability), reference) in accepted.iter().zip(resolved) {
-        if moved && candidates[*at].shape == Shape::Ordinal {
+        if moved && matches!(candidates[*at].shape, Shape::Ordinal | Shape::Action) {
             let scene = scene.get_or_init(|| Scene::new(context, offers));
             *reference = resolve(&candidates[*at], *probability, scene);
         }
@@ -647,7 +647,7 @@ fn best_about(topic: &Topic<'_>, role: Role, context: &Context<'_>) -> Option<u3
 
 // ---- action --------------------------------------------------------------------------------------------------------
 
-/// The last thing that was asked for, and the turn that answered it (G-30); the one about the subject named, if one is
+/// The last thing that was asked for in the thread, and the turn that answered it (G-30); the one about the subject named, if one is
 /// ("the way you did for the roses").
 fn action(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let context = scene.context;
@@ -662,10 +662,10 @@ fn action(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     if let Some(answer) = context.log.last(Role::Assistant).filter(|_| told) {
         return Found::at(ReferenceType::Action, Target::Turn(answer.id), Reason::LastAction);
     }
-    let asked = turns
-        .iter()
-        .rev()
-        .find(|turn| turn.role == Role::User && turn.request)
+    let requests = || turns.iter().rev().filter(|turn| turn.role == Role::User && turn.request);
+    let asked = requests()
+        .find(|turn| context.thread == Some(turn.thread))
+        .or_else(|| requests().next())
         .or_else(|| context.log.last(Role::User));
     let Some(asked) = asked else { return Found::nothing(ReferenceType::Action, Reason::NoAntecedent) };
     let answer = turns.iter().find(|turn| turn.id > asked.id && turn.role == Role::Assistant);
