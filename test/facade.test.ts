@@ -252,6 +252,32 @@ describe("append", () => {
 });
 
 describe("threads", () => {
+  test("a turn that returns means the tool results and answers of its thread", () => {
+    const chat = createEngine().session("returns to results");
+    const say = (asked: string, answered: string, tool?: string, result?: object[]) => {
+      chat.append({ role: "user", content: asked });
+      if (tool !== undefined) {
+        const call = { id: tool, type: "function", function: { name: tool, arguments: "{}" } } as const;
+        chat.append({ role: "assistant", content: null, tool_calls: [call] });
+        chat.append({ role: "tool", tool_call_id: tool, content: JSON.stringify(result) });
+      }
+      return chat.append({ role: "assistant", content: answered }).turnId;
+    };
+    const people = ["Ann", "Bo", "Cy"].map((name, at) => ({ name, age: 30 + at }));
+    say("Query the users table of our Postgres database for signups.", "There were three.", "sql_query", people);
+    const oldest = say("Who of them is the oldest?", "Cy, with 32.");
+    const trains = ["EC 171", "EC 173"].map((train) => ({ train, from: "Berlin" }));
+    const asked = "Different question: which trains go from Berlin to Prague?";
+    say(asked, "There are two trains.", "search_trains", trains);
+    say("Does the second one have a restaurant car?", "Yes, EC 173 has one.");
+    const meant = (text: string) => chat.classify(text).references.at(-1);
+    expect(meant("Back to the database. What else is in the query result?")?.target?.id).toBe("scratch_sql_query_001");
+    expect(meant("Back to the signups: how old is the last one?")?.rows).toMatchObject([{ index: 2 }]);
+    expect(meant("Back to the signups. What did you say in your last answer?")?.target?.id).toBe(oldest);
+    expect(meant("What else is in that result?")?.target?.id).toBe("scratch_search_trains_002");
+    expect(meant("And the first one?")?.target?.id).toBe("scratch_search_trains_002");
+  });
+
   const novel = [
     { role: "user", content: "Recommend me a novel set in Lisbon." },
     { role: "assistant", content: "Try The Year of the Death of Ricardo Reis, by Saramago." },

@@ -425,17 +425,20 @@ impl ScratchBuffer {
             }
         }
     }
+}
 
-    /// The entry that "the query result", "those results", "the error" or "the flight search" means (R029-10): of the
-    /// entries of that kind the newest that shares the most of `words`, which are the content words of the reference, folded.
-    /// `None` when nothing of that kind is held.
-    pub fn latest(&self, kind: ToolKind, words: &[&str]) -> Option<u32> {
-        let asked = Asked::of(words);
-        kind.refined(words).fallbacks().iter().find_map(|accepts| {
-            let candidates = self.entries.iter().filter(|entry| accepts(entry, &asked));
-            candidates.max_by_key(|entry| (entry.shared_with(&asked), entry.ordinal)).map(|entry| entry.ordinal)
-        })
-    }
+/// The entry that "the query result", "those results", "the error" or "the flight search" means (R029-10): of `entries` of that
+/// kind the last that shares the most of `words`, which are the content words of the reference, folded. `None` when nothing of
+/// that kind is held.
+pub fn latest<'a>(
+    entries: &(impl Iterator<Item = &'a ScratchEntry> + Clone),
+    kind: ToolKind,
+    words: &[&str],
+) -> Option<&'a ScratchEntry> {
+    let asked = Asked::of(words);
+    kind.refined(words).fallbacks().iter().find_map(|accepts| {
+        entries.clone().filter(|entry| accepts(entry, &asked)).max_by_key(|entry| entry.shared_with(&asked))
+    })
 }
 
 /// Byte ranges of the elements of the sequence that an output is about, in order: the elements of an array, the values of a
@@ -717,17 +720,18 @@ mod tests {
             (ToolKind::of_noun("cabin"), &["cabin"], 2),
         ];
         for (kind, words, ordinal) in cases {
-            assert_eq!(buffer.latest(kind, words), Some(ordinal), "{words:?}");
+            assert_eq!(latest(&buffer.iter(), kind, words).map(|entry| entry.ordinal), Some(ordinal), "{words:?}");
         }
-        assert_eq!(ScratchBuffer::new(3, 99).latest(ToolKind::Any, &["result"]), None);
-        assert_eq!(tests::buffer(&[("t", "plain words here")]).latest(ToolKind::Error, &["error"]), None);
+        assert_eq!(latest(&ScratchBuffer::new(3, 99).iter(), ToolKind::Any, &["result"]), None);
+        assert_eq!(latest(&tests::buffer(&[("t", "plain words here")]).iter(), ToolKind::Error, &["error"]), None);
     }
 
     #[test]
     fn a_pinned_name_is_a_way_to_ask() {
         let mut buffer = buffer(&[("calc", "[1,2]"), ("other", "7")]);
         buffer.pin(1, Some("quarterly revenue")).unwrap();
-        assert_eq!(buffer.latest(ToolKind::Calculation, &["revenue", "calculation"]), Some(1));
+        let asked = latest(&buffer.iter(), ToolKind::Calculation, &["revenue", "calculation"]);
+        assert_eq!(asked.map(|entry| entry.ordinal), Some(1));
     }
 
     #[test]

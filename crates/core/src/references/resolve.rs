@@ -16,7 +16,7 @@ use crate::embedding::StaticEmbedder;
 use crate::mentions::Mentions;
 use crate::model::{self, Linear, sigmoid};
 use crate::scratch::described::{described, named_rows};
-use crate::scratch::{ScratchBuffer, ToolKind, rows};
+use crate::scratch::{ScratchBuffer, ScratchEntry, ToolKind, latest, rows};
 use crate::text::{Class, Enumeration, EnumerationKind, Gap, Tag, Text};
 use crate::turn_log::{Role, Trait, Turn, TurnLog};
 
@@ -37,7 +37,7 @@ pub struct Context<'a> {
     pub similarities: &'a [f32],
     /// Words have vectors: the session's are those of the built-in table.
     pub has_meanings: bool,
-    /// The thread whose lists and requests come first: the active one, until the turn is filed.
+    /// The thread whose lists, tool results, requests and answers come first: the active one, until the turn is filed.
     pub thread: Option<u32>,
 }
 
@@ -50,6 +50,17 @@ impl Context<'_> {
             None => self.log.last_holder(self.text.words()[at].term, MENTIONED)?,
         };
         Some(Mention { position, distance: self.log.len() - position, role: self.log.traits()[position].role() })
+    }
+
+    /// True for a turn of the thread.
+    fn is_inside(&self, turn: u32) -> bool {
+        self.log.position(turn).is_some_and(|at| self.thread == Some(self.log.traits()[at].thread))
+    }
+
+    /// Tool results: those of other threads, oldest first, then those of this one.
+    fn results(&self) -> impl DoubleEndedIterator<Item = &ScratchEntry> + Clone {
+        let outside = self.scratch.iter().filter(|entry| !self.is_inside(entry.turn));
+        outside.chain(self.scratch.iter().filter(|entry| self.is_inside(entry.turn)))
     }
 
     /// True when a list within reach has the members selected.
@@ -155,17 +166,18 @@ pub fn resolve_references(context: &Context<'_>, buffers: &mut Buffers, resolved
 }
 
 /// What references mean once the turn is filed in `context.thread`; `buffers` and `resolved` are those of [`resolve_references`].
-/// `moved`: that is another thread than the active one, so positions and actions are looked for again. An expression that could mean several
-/// turns means one of the thread it is said in: where the first is of another, the best alternative of this one takes its place.
+/// `moved`: that is another thread than the active one, so lists, tool results, requests and answers are looked for again. An
+/// expression that could mean several turns means one of the thread it is said in: where the first is of another, the best
+/// alternative of this one takes its place.
 pub fn settle(context: &Context<'_>, moved: bool, buffers: &Buffers, resolved: &mut [Reference]) {
     let Buffers { candidates, accepted, offers, .. } = buffers;
     let scene = OnceCell::new();
     let inside = |target: &Target| match target {
-        Target::Turn(id) => context.log.get(*id).is_some_and(|turn| context.thread == Some(turn.thread)),
+        Target::Turn(id) => context.is_inside(*id),
         Target::Scratch(_) => true,
     };
     for ((at, probability), reference) in accepted.iter().zip(resolved) {
-        if moved && matches!(candidates[*at].shape, Shape::Ordinal | Shape::Action) {
+        if moved && reference.kind != ReferenceType::Entity {
             let scene = scene.get_or_init(|| Scene::new(context, offers));
             *reference = resolve(&candidates[*at], *probability, scene);
         }
@@ -342,15 +354,18 @@ fn ordinal(candidate: &Candidate, scene: &Scene<'_>) -> Option<Found> {
     let list = newest_list(candidate, selector, scene);
     let tool = newest_rows(candidate, selector, context);
     let tool_is_newer = match (&list, &tool) {
-        (Some((turn, list, _)), Some((ordinal, ..))) => {
-            tool_after(context, *ordinal, turn.id)
-                || list.kind == EnumerationKind::Inline && tool_after(context, *ordinal, turn.id.saturating_sub(1))
+        (Some((turn, list, _)), Some((entry, _))) => {
+            let inline = u32::from(list.kind == EnumerationKind::Inline);
+            // The thread's come first, then the newer: what came with a turn came after it, unless that listed something itself.
+            let weigh = |turn: u32, of: u32| (context.is_inside(turn), of);
+            weigh(entry.turn, entry.turn) >= weigh(turn.id, turn.id.saturating_sub(inline))
         }
         (None, Some(_)) => true,
         _ => false,
     };
-    if let Some((ordinal, rows)) = tool.filter(|_| tool_is_newer) {
-        return Some(Found { rows, ..Found::at(ReferenceType::Ordinal, Target::Scratch(ordinal), Reason::ToolRow) });
+    if let Some((entry, rows)) = tool.filter(|_| tool_is_newer) {
+        let target = Target::Scratch(entry.ordinal);
+        return Some(Found { rows, ..Found::at(ReferenceType::Ordinal, target, Reason::ToolRow) });
     }
     let (turn, list, positions) = list?;
     let items =
@@ -379,7 +394,7 @@ fn without_list(candidate: &Candidate, scene: &Scene<'_>) -> Found {
 fn rows_of_kind(candidate: &Candidate, selector: &Selector, context: &Context<'_>) -> Option<Found> {
     let head = candidate.head.filter(|_| !context.scratch.is_empty())?;
     let fits = |n: usize| selector.fits(n as u32, 1);
-    let (ordinal, spans) = named_rows(context.scratch.iter(), &[context.text.folded(head)], fits)?;
+    let (ordinal, spans) = named_rows(context.results(), &[context.text.folded(head)], fits)?;
     let entry = context.scratch.get(ordinal)?;
     let items: Vec<Item> = selector
         .positions(spans.len() as u32)?
@@ -409,7 +424,7 @@ fn all_of(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
         turn.lists().any(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)
     };
     let turn = context.log.turns().iter().rev().take(REACH).find(listed);
-    let entry = context.scratch.iter().rev().find(|entry| entry.rows == n);
+    let entry = context.results().rev().find(|entry| entry.rows == n);
     if let Some(entry) = entry.filter(|entry| candidate.head.is_none() && turn.is_none_or(|turn| turn.id < entry.turn))
     {
         let rows = rows(&entry.raw)
@@ -541,27 +556,24 @@ fn positions(selector: &Selector, list: &Enumeration) -> Option<Vec<u32>> {
     }
 }
 
-fn newest_rows(candidate: &Candidate, selector: &Selector, context: &Context<'_>) -> Option<(u32, Vec<Item>)> {
+fn newest_rows<'a>(
+    candidate: &Candidate,
+    selector: &Selector,
+    context: &'a Context<'_>,
+) -> Option<(&'a ScratchEntry, Vec<Item>)> {
     if matches!(selector, Selector::Label(_)) && context.text.words()[candidate.words.start].tag != Tag::Number {
         return None;
     }
     let words = head_words(candidate, context);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let ordinal = context.scratch.latest(ToolKind::Rows, &words)?;
-    let entry = context.scratch.get(ordinal)?;
+    let entry = latest(&context.results(), ToolKind::Rows, &words)?;
     let spans = rows(&entry.raw);
     let positions = selector.positions(spans.len() as u32)?;
     let items = positions
         .iter()
         .map(|n| Item { number: n - 1, text: entry.raw[spans[*n as usize - 1].clone()].to_owned() })
         .collect();
-    Some((ordinal, items))
-}
-
-/// True when a tool result came after a turn: it was produced in the group of that turn's user message or a later one,
-/// and the answer that followed it did not list anything itself.
-fn tool_after(context: &Context<'_>, ordinal: u32, turn: u32) -> bool {
-    context.scratch.get(ordinal).is_some_and(|entry| entry.turn >= turn)
+    Some((entry, items))
 }
 
 // ---- turn ----------------------------------------------------------------------------------------------------------
@@ -582,7 +594,12 @@ fn turn(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     let asked = first.class.has(Class::DEFINITE) || context.text.grammar().no_article;
     let role = if own || question && asked { Role::User } else { Role::Assistant };
     let log = context.log;
-    let spoken: Vec<Turn<'_>> = log.turns().iter().filter(|turn| turn.role == role).collect();
+    let mut spoken: Vec<Turn<'_>> = log.turns().iter().filter(|turn| turn.role == role).collect();
+    // "Your last answer" is one of the thread, "my first question" the first of all.
+    let from_end = !matches!(candidate.selector, Some(Selector::At(_) | Selector::TurnsAgo(_)));
+    if from_end && spoken.iter().any(|turn| context.is_inside(turn.id)) {
+        spoken.retain(|turn| context.is_inside(turn.id));
+    }
     let counted = match &candidate.selector {
         Some(Selector::At(positions)) => positions.first().and_then(|n| spoken.get(*n as usize - 1).copied()),
         Some(Selector::FromEnd(k)) => spoken.len().checked_sub(*k as usize).map(|at| spoken[at]),
@@ -697,10 +714,10 @@ fn tool(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
     if word.class.has(Class::TOOL.or(Class::OUTPUT_KIND)) {
         let words = head_words(candidate, context);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let ordinal = context.scratch.latest(ToolKind::of_noun(context.text.role(head)), &words)?;
-        return Some(Found::at(ReferenceType::Tool, Target::Scratch(ordinal), Reason::ToolOutput));
+        let entry = latest(&context.results(), ToolKind::of_noun(context.text.role(head)), &words)?;
+        return Some(Found::at(ReferenceType::Tool, Target::Scratch(entry.ordinal), Reason::ToolOutput));
     }
-    let entry = context.scratch.iter().rev().find(|entry| entry.knows(folded))?;
+    let entry = context.results().rev().find(|entry| entry.knows(folded))?;
     let retold = context
         .log
         .turns()
@@ -723,7 +740,7 @@ fn described_rows(candidate: &Candidate, context: &Context<'_>) -> Option<Found>
     if words.is_empty() {
         return None;
     }
-    let found = described(&context.scratch.iter(), &words, wanted).filter(|found| found.score >= LEAST)?;
+    let found = described(&context.results(), &words, wanted).filter(|found| found.score >= LEAST)?;
     let entry = context.scratch.get(found.ordinal)?;
     let rows = found
         .rows
