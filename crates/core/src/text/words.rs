@@ -59,6 +59,8 @@ pub struct Word {
     pub gap: Gap,
     /// Starts with an upper-case letter.
     pub capital: bool,
+    /// To the pack, words known as one, or phrases, begin with it.
+    leads: bool,
 }
 
 impl Word {
@@ -194,14 +196,17 @@ impl Text {
         }
         let string = match lone {
             Some(c) => pack.find_lone(c),
-            None => pack.find(&self.folded.as_bytes()[place.from..place.to]),
+            None => pack.find(&self.folded, place.from..place.to),
         };
         let known = pack.reading(string);
+        if known.whole {
+            return self.word(source, &place, lone, string, known.entry, pack);
+        }
         let folded = &self.folded[place.from..place.to];
         // One character has no parts.
-        let cuts = if known.whole || lone.is_some() { None } else { pack.cuts(folded) };
+        let cuts = if lone.is_some() { None } else { pack.cuts(folded) };
         let Some(cuts) = cuts else {
-            let entry = if known.whole { known.entry } else { pack.guess(folded) };
+            let entry = pack.guess(folded).in_text(folded);
             return self.word(source, &place, lone, string, entry, pack);
         };
         let Place { start, from, to, .. } = place;
@@ -216,9 +221,9 @@ impl Text {
             };
             let folded = &self.folded[place.from..end];
             let behind = at > cuts.before && place.from > from;
-            let entry = if behind { pack.attached(folded) } else { pack.carrier(folded) };
-            let string = pack.find(folded.as_bytes());
+            let entry = if behind { pack.attached(folded) } else { pack.carrier(folded) }.in_text(folded);
             let lone = only_character(folded);
+            let string = pack.find(&self.folded, place.from..end);
             (place.end, place.to) = (until, end);
             self.word(if behind { "" } else { source }, &place, lone, string, entry, pack);
             (place.start, place.from, place.gap) = (until, end, Gap::JOINED);
@@ -229,22 +234,14 @@ impl Text {
     fn word(&mut self, source: &str, place: &Place, lone: Option<char>, string: u32, entry: Entry, pack: &Pack) {
         let Place { start, end, from, to, gap, sentence } = *place;
         let han = lone.is_some_and(is_han);
+        self.unspaced |= han;
         let capital = !han && has_capital(source, start);
         let inside = start > 0 && !gap.has(Gap::STOP);
-        let entry = if capital && inside { pack.capital(&self.folded[from..to]).unwrap_or(entry) } else { entry };
-        let Entry { mut class, mut value, .. } = entry;
-        let mut tag = likely(entry);
-        if self.folded.as_bytes()[from..to].first().is_some_and(u8::is_ascii_digit) {
-            let text = &self.folded[from..to];
-            tag = Tag::Number;
-            let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-            value = text[..digits].parse().unwrap_or(0);
-        } else if class.is_empty() && lone.is_some_and(is_hiragana) {
-            // A piece of an ending.
-            (class, tag) = (Class::STOP, Tag::Function);
-        }
-        self.unspaced |= han;
-        let term = if string > 0 { pack.reading(string).term } else { term(pack.stem(&self.folded[from..to])) };
+        let named = if capital && inside { pack.capital(&self.folded[from..to]) } else { None };
+        let entry = named.map_or(entry, |entry| entry.in_text(&self.folded[from..to]));
+        let Entry { class, tag, value, .. } = entry;
+        let known = pack.reading(string);
+        let term = if string > 0 { known.term } else { term(pack.stem(&self.folded[from..to])) };
         let folded = (from as u32, to as u32);
         let role = pack.role(&entry).map_or(folded, |role| self.put(role));
         self.words.push(Word {
@@ -260,6 +257,7 @@ impl Text {
             sentence,
             gap,
             capital,
+            leads: known.leads(),
         });
     }
 
@@ -272,7 +270,7 @@ impl Text {
 
     /// Joins words that the pack knows as one ("each other", "这个").
     fn compounds(&mut self, pack: &Pack) {
-        let begins = |word: &Word| !pack.reading(word.string).compounds.is_empty();
+        let begins = |word: &Word| word.leads && !pack.led(word.string).compounds.is_empty();
         let Some(first) = self.words.iter().position(begins) else { return };
         let (mut at, mut kept) = (first, first);
         while at < self.words.len() {
@@ -295,7 +293,8 @@ impl Text {
                 let word = &mut self.words[kept];
                 (word.end, word.folded, word.role) = (end, folded, role);
                 (word.string, word.term) = (of.string, of.term);
-                (word.class, word.value, word.tag) = (of.entry.class, of.entry.value, likely(of.entry));
+                word.leads = pack.reading(of.string).leads();
+                (word.class, word.value, word.tag) = (of.entry.class, of.entry.value, of.entry.likely());
                 at += rest;
             }
             (at, kept) = (at + 1, kept + 1);
@@ -319,7 +318,7 @@ impl Text {
 
     /// The longest word of several that begins at word `at`: how many follow the first, and what is known of it.
     fn compound<'p>(&self, at: usize, pack: &'p Pack) -> Option<(usize, &'p Compound)> {
-        let mut known = pack.reading(self.words[at].string).compounds.going_on(self.string(at + 1));
+        let mut known = pack.led(self.words[at].string).compounds.going_on(self.string(at + 1));
         known.find(|(rest, _)| self.matches(at + 1, rest)).map(|(rest, of)| (rest.len(), of))
     }
 
@@ -367,11 +366,10 @@ impl Text {
         /// Words of a turn that a closing particle makes a follow-up.
         const SHORT: usize = 8;
         for at in 0..self.words.len() {
-            let known = &pack.reading(self.words[at].string).phrases;
-            if known.is_empty() {
+            if !self.words[at].leads {
                 continue;
             }
-            for (rest, kind) in known.going_on(self.string(at + 1)) {
+            for (rest, kind) in pack.led(self.words[at].string).phrases.going_on(self.string(at + 1)) {
                 if !self.matches(at + 1, rest) {
                     continue;
                 }
@@ -573,14 +571,8 @@ impl Text {
     }
 }
 
-/// The likely part of speech of a word with an entry: a word with a closed class is a function word.
-fn likely(entry: Entry) -> Tag {
-    let closed = !entry.class.is_empty() && entry.tag == Tag::Noun && !entry.class.has(Class::OPEN);
-    if closed { Tag::Function } else { entry.tag }
-}
-
 /// The character of a text of one that is not ASCII.
-fn only_character(text: &str) -> Option<char> {
+pub(super) fn only_character(text: &str) -> Option<char> {
     text.chars().next().filter(|c| !c.is_ascii() && c.len_utf8() == text.len())
 }
 
@@ -588,7 +580,7 @@ fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3134F}')
 }
 
-fn is_hiragana(c: char) -> bool {
+pub(super) fn is_hiragana(c: char) -> bool {
     matches!(c, '\u{3041}'..='\u{3096}')
 }
 
