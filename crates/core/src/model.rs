@@ -102,6 +102,13 @@ impl<const N: usize> Panel<N> {
     }
 }
 
+/// ln(1 + n) of a count, as models see it; of most counts worked out once.
+pub fn log_count(n: usize) -> f32 {
+    static LOGARITHMS: OnceLock<[f32; 256]> = OnceLock::new();
+    let known = LOGARITHMS.get_or_init(|| std::array::from_fn(|n| (n as f32).ln_1p()));
+    known.get(n).copied().unwrap_or_else(|| (n as f32).ln_1p())
+}
+
 /// The logistic function.
 pub fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
