@@ -49,6 +49,11 @@ impl Slots {
         }
         slot
     }
+
+    /// The number of `term`, from 0, if it has one.
+    fn number(&self, term: u32, terms: &[u32]) -> Option<usize> {
+        usize::from(self.0[self.of(term, terms)]).checked_sub(1)
+    }
 }
 
 impl Mentions {
@@ -75,9 +80,8 @@ impl Mentions {
         self.first = log.len().saturating_sub(WINDOW);
         for (turn, bit) in (self.first..log.len()).zip(0..) {
             for term in log.terms(turn) {
-                let slot = slots.of(*term, &self.terms);
-                if let Some(held) = self.held.get_mut(usize::from(slots.0[slot]).wrapping_sub(1)) {
-                    held.turns |= 1 << bit;
+                if let Some(number) = slots.number(*term, &self.terms) {
+                    self.held[number].turns |= 1 << bit;
                 }
             }
         }
