@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use crate::similarity::vectorised;
+
 /// Feature vectors that are scored together where there are many.
 pub const LANES: usize = 8;
 
@@ -53,14 +55,23 @@ impl Linear {
 
     /// What a turn's meaning adds to the score.
     pub fn meaning(&self, meaning: &[f32]) -> f32 {
+        if meaning.is_empty() {
+            return 0.0;
+        }
         let (weights, _) = self.meaning.as_chunks::<LANES>();
         let (numbers, _) = meaning.as_chunks::<LANES>();
-        let mut sums = [0.0; LANES];
-        for (weights, numbers) in weights.iter().zip(numbers) {
-            for at in 0..LANES {
-                sums[at] += weights[at] * numbers[at];
-            }
-        }
+        let sums = vectorised(
+            #[inline(always)]
+            || {
+                let mut sums = [0.0; LANES];
+                for (weights, numbers) in weights.iter().zip(numbers) {
+                    for at in 0..LANES {
+                        sums[at] += weights[at] * numbers[at];
+                    }
+                }
+                sums
+            },
+        );
         sums.iter().sum()
     }
 
