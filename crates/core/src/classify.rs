@@ -775,29 +775,29 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
     all.clear();
     all.extend_from_slice(terms);
     let mut seen = Seen::default();
+    let mut noted = 0;
     for turn in turns.iter().filter_map(|id| log.get(*id)) {
-        let own = all.len();
-        for term in &all {
-            seen.note(*term);
-        }
-        // Terms of an answer come in by how many turns hold them.
-        let mut frequencies = [0; LENT];
-        for term in turn.terms {
-            if seen.is_among(*term, &all[..own]) {
-                continue;
-            }
-            let frequency = if turn.role == Role::Assistant { log.frequency(*term) } else { 0 };
-            if all.len() == own + LENT {
-                if frequencies[LENT - 1] >= frequency {
+        all[noted..].iter().for_each(|term| seen.note(*term));
+        noted = all.len();
+        let answers = turn.role == Role::Assistant;
+        // Terms of an answer come in by how many turns hold them, and lie behind those that as many hold.
+        let mut lent = [(0, 0); LENT];
+        let mut count = 0;
+        for term in turn.terms.iter().filter(|term| !seen.is_among(**term, &all)) {
+            let frequency = if answers { log.frequency(*term) } else { 0 };
+            if count == LENT && lent[LENT - 1].0 >= frequency {
+                if answers {
                     continue;
                 }
-                all.pop();
+                break;
             }
-            let before = frequencies[..all.len() - own].partition_point(|other| *other >= frequency);
-            all.insert(own + before, *term);
-            frequencies[before..].rotate_right(1);
-            frequencies[before] = frequency;
+            let kept = count.min(LENT - 1);
+            let place = lent[..kept].iter().rposition(|(other, _)| *other >= frequency).map_or(0, |at| at + 1);
+            lent.copy_within(place..kept, place + 1);
+            lent[place] = (frequency, *term);
+            count = kept + 1;
         }
+        all.extend(lent[..count].iter().map(|(_, term)| term));
     }
     Query { turns, terms: all }
 }
