@@ -563,6 +563,8 @@ pub struct Grammar {
     pub attached_article: bool,
     /// Nouns are written with a capital.
     pub capital_nouns: bool,
+    /// A word is article and demonstrative in one: "das".
+    pub article_demonstratives: bool,
     /// Words take several endings.
     pub inflected: bool,
 }
@@ -800,6 +802,9 @@ impl Pack {
             phrases.sort_by_key(|(kind, rest)| (std::cmp::Reverse(rest.len()), *kind as u8));
         }
         pack.stems = Endings::new(pairs(&file.stems));
+        let entries = pack.words.values().chain(pack.attached.values()).chain(pack.capitals.values());
+        let mut classes = entries.chain(pack.compounds.values().flatten().map(|(_, entry)| entry)).map(|of| of.class);
+        let article_demonstratives = classes.any(|class| class.has(Class::DEFINITE) && class.has(Class::FAR));
         pack.grammar = Arc::new(Grammar {
             plurals: Endings::new(pairs(&file.plurals).map(|(ending, number)| (ending, &*number == "p"))),
             superlatives: Endings::new(file.superlatives.into_iter().map(|ending| (ending.into(), ()))),
@@ -818,6 +823,7 @@ impl Pack {
                 .any(|(clitic, _)| !clitic.ends_with('\'') && pack.entry(clitic).class.has(Class::DEFINITE))
                 && file.modifiers_after,
             capital_nouns: file.capital_nouns,
+            article_demonstratives,
             inflected: file.inflected,
         });
         pack.stemmed = pack.by_stem();

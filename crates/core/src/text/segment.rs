@@ -119,6 +119,8 @@ fn plain(text: &str, from: usize, word: &mut impl FnMut(Range<usize>) -> Control
     let kind = |at: usize| match bytes.get(at) {
         None => (Kind::Mark, 1),
         Some(byte) if byte.is_ascii() => (Kind::of(*byte as char), 1),
+        // Most ideographs are known by their first byte.
+        Some(0xE5..=0xE9) => (Kind::Alone, 3),
         Some(_) => text[at..].chars().next().map_or((Kind::Mark, 1), |c| (Kind::of(c), c.len_utf8())),
     };
     let mut at = from;

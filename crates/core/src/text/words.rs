@@ -177,7 +177,9 @@ impl Text {
         if self.grammar.capital_nouns {
             self.capital_nouns();
         }
-        self.articles();
+        if self.grammar.article_demonstratives {
+            self.articles();
+        }
         self.tag();
     }
 
@@ -185,14 +187,16 @@ impl Text {
         let written = place.start..place.end;
         let mut lone = None;
         if !folded_in_place {
-            let word = &source[written.clone()];
-            lone = only_character(word).filter(|c| IDEOGRAPHS.contains(c));
-            if lone.is_none() && !pack.folds_in_place(word) {
-                place.from = self.folded.len();
-                pack.fold_into(word, &mut self.folded);
-                place.to = self.folded.len();
+            lone = ideograph(&source.as_bytes()[written.clone()]);
+            if lone.is_none() {
+                let word = &source[written.clone()];
+                if !pack.folds_in_place(word) {
+                    place.from = self.folded.len();
+                    pack.fold_into(word, &mut self.folded);
+                    place.to = self.folded.len();
+                }
+                lone = only_character(&self.folded[place.from..place.to]);
             }
-            lone = lone.or_else(|| only_character(&self.folded[place.from..place.to]));
         }
         let string = match lone {
             Some(c) => pack.find_lone(c),
@@ -574,6 +578,13 @@ impl Text {
 /// The character of a text of one that is not ASCII.
 pub(super) fn only_character(text: &str) -> Option<char> {
     text.chars().next().filter(|c| !c.is_ascii() && c.len_utf8() == text.len())
+}
+
+/// The common ideograph that a word is.
+fn ideograph(word: &[u8]) -> Option<char> {
+    let [first @ 0xE4..=0xE9, second, third] = *word else { return None };
+    let low = |byte: u8| u32::from(byte & 0x3F);
+    char::from_u32(u32::from(first & 0x0F) << 12 | low(second) << 6 | low(third)).filter(|c| IDEOGRAPHS.contains(c))
 }
 
 fn is_han(c: char) -> bool {
