@@ -895,6 +895,12 @@ impl Pack {
         self.readings.get((string as usize).wrapping_sub(1)).copied().unwrap_or_default()
     }
 
+    /// What is guessed of a folded word that it does not know.
+    pub fn guessed(&self, folded: &str) -> Reading {
+        let entry = self.guess(folded).in_text(folded);
+        Reading { entry, term: term(self.stem(folded)), ..Reading::default() }
+    }
+
     /// What begins with the string with a number, which [leads](Reading::leads).
     pub fn led(&self, string: u32) -> &Led {
         &self.led[self.reading(string).led as usize]

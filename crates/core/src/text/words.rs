@@ -6,8 +6,9 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use super::fold::fold_in_place;
-use super::pack::{Class, Compound, Entry, Grammar, IDEOGRAPHS, Pack, PhraseKind, Tag};
+use super::pack::{Class, Compound, Entry, Grammar, IDEOGRAPHS, Pack, PhraseKind, Reading, Tag};
 use super::segment::segment;
+use crate::word_table::{Key, hash, key_in};
 
 /// What stands between a word and the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,6 +130,22 @@ pub struct Text {
     /// Words that are parts of others to a reader.
     joined: usize,
     grammar: Arc<Grammar>,
+    guesses: Guesses,
+}
+
+/// What is guessed of words that a pack does not know: names and subjects come again and again within a conversation.
+#[derive(Debug, Default)]
+struct Guesses(Vec<(Key, Reading)>);
+
+impl Guesses {
+    /// Words remembered, in 48 bytes each; a newer one takes an older one's place.
+    const MOST: usize = 256;
+
+    /// The place of a word.
+    fn of(&mut self, key: Key) -> &mut (Key, Reading) {
+        self.0.resize(Self::MOST, Default::default());
+        &mut self.0[hash(key) as usize % Self::MOST]
+    }
 }
 
 /// Where a word stands.
@@ -154,6 +171,7 @@ impl Text {
         self.unspaced = false;
         if !Arc::ptr_eq(&self.grammar, pack.grammar()) {
             self.grammar = Arc::clone(pack.grammar());
+            self.guesses.0.clear();
         }
         let mut sentence = 0;
         let mut last_end = 0;
@@ -204,14 +222,22 @@ impl Text {
         };
         let known = pack.reading(string);
         if known.whole {
-            return self.word(source, &place, lone, string, known.entry, pack);
+            return self.word(source, &place, lone, string, &known, pack);
+        }
+        let key = if string == 0 { key_in(self.folded.as_bytes(), place.from..place.to) } else { None };
+        let guessed = key.map(|key| *self.guesses.of(key)).filter(|(of, _)| key == Some(*of));
+        if let Some((_, known)) = guessed {
+            return self.word(source, &place, lone, string, &known, pack);
         }
         let folded = &self.folded[place.from..place.to];
         // One character has no parts.
         let cuts = if lone.is_some() { None } else { pack.cuts(folded) };
         let Some(cuts) = cuts else {
-            let entry = pack.guess(folded).in_text(folded);
-            return self.word(source, &place, lone, string, entry, pack);
+            let known = pack.guessed(folded);
+            if let Some(key) = key {
+                *self.guesses.of(key) = (key, known);
+            }
+            return self.word(source, &place, lone, string, &known, pack);
         };
         let Place { start, from, to, .. } = place;
         for (at, end) in cuts.places().iter().map(|cut| from + cut).chain([to]).enumerate() {
@@ -228,24 +254,24 @@ impl Text {
             let entry = if behind { pack.attached(folded) } else { pack.carrier(folded) }.in_text(folded);
             let lone = only_character(folded);
             let string = pack.find(&self.folded, place.from..end);
+            let mut known = if string > 0 { pack.reading(string) } else { pack.guessed(folded) };
+            known.entry = entry;
             (place.end, place.to) = (until, end);
-            self.word(if behind { "" } else { source }, &place, lone, string, entry, pack);
+            self.word(if behind { "" } else { source }, &place, lone, string, &known, pack);
             (place.start, place.from, place.gap) = (until, end, Gap::JOINED);
         }
     }
 
     /// Adds a word; no `source` is given where a capital would say nothing.
-    fn word(&mut self, source: &str, place: &Place, lone: Option<char>, string: u32, entry: Entry, pack: &Pack) {
+    fn word(&mut self, source: &str, place: &Place, lone: Option<char>, string: u32, known: &Reading, pack: &Pack) {
         let Place { start, end, from, to, gap, sentence } = *place;
         let han = lone.is_some_and(is_han);
         self.unspaced |= han;
         let capital = !han && has_capital(source, start);
         let inside = start > 0 && !gap.has(Gap::STOP);
         let named = if capital && inside { pack.capital(&self.folded[from..to]) } else { None };
-        let entry = named.map_or(entry, |entry| entry.in_text(&self.folded[from..to]));
+        let entry = named.map_or(known.entry, |entry| entry.in_text(&self.folded[from..to]));
         let Entry { class, tag, value, .. } = entry;
-        let known = pack.reading(string);
-        let term = if string > 0 { known.term } else { term(pack.stem(&self.folded[from..to])) };
         let folded = (from as u32, to as u32);
         let role = pack.role(&entry).map_or(folded, |role| self.put(role));
         self.words.push(Word {
@@ -254,7 +280,7 @@ impl Text {
             folded,
             role,
             string,
-            term,
+            term: known.term,
             class,
             tag,
             value,
@@ -669,6 +695,22 @@ mod tests {
     fn folded(source: &str) -> Vec<String> {
         let text = read(source);
         (0..text.words().len()).map(|at| text.folded(at).to_owned()).collect()
+    }
+
+    #[test]
+    fn words_that_are_remembered_read_as_they_did_at_first() {
+        let mut reused = Text::default();
+        for source in ["The zorblaxing quorum's flumps", "Die Zorblaxung, flumps", "zorblaxing 龘龘 flumps"].repeat(2)
+        {
+            for locale in ["en", "de", "zh"] {
+                let (pack, mut fresh) = (Pack::of(locale), Text::default());
+                fresh.read(source, &pack);
+                reused.read(source, &pack);
+                assert_eq!(format!("{:?}", reused.words()), format!("{:?}", fresh.words()));
+                reused.read(source, &pack);
+                assert_eq!(format!("{:?}", reused.words()), format!("{:?}", fresh.words()));
+            }
+        }
     }
 
     #[test]
