@@ -7,7 +7,7 @@ use crate::blend::Blend;
 use crate::config::{Settings, Thresholds};
 use crate::intent::{Intent, Novelty};
 use crate::mentions::Mentions;
-use crate::model::{self, Panel, sigmoid};
+use crate::model::{self, Panel, log_count, sigmoid};
 use crate::needs::{self, Needs, REACH};
 use crate::references::{self, Context, Reason, Reference, ReferenceType, Shape, Target, resolve_references};
 use crate::text::{Class, Gap, Pack, PhraseKind, Tag, Text, Word};
@@ -319,7 +319,7 @@ fn dependence_features(input: &Input<'_>, form: &Form, references: &[Reference])
     let last = &text.words()[form.last_sentence..];
     let new = |(at, word): &(usize, &Word)| word.is_content() && mentions.frequency(*at, text, log) == 0;
     [
-        (form.words as f32).ln_1p() / 4.0,
+        log_count(form.words) / 4.0,
         flag(form.words <= 4),
         flag(form.finite),
         flag(text.is_question()),
@@ -421,7 +421,7 @@ fn intent_features(
         phrase(PhraseKind::Clarify) * flag(form.words <= 12),
         phrase(PhraseKind::Continue) * flag(short),
         flag(text.is_question()),
-        (form.words as f32).ln_1p() / 4.0,
+        log_count(form.words) / 4.0,
         flag(form.words <= 4),
         flag(form.words > 25),
         flag(first.has(Class::INTERJECTION)),
@@ -444,7 +444,7 @@ fn intent_features(
         flag(thread.event == ThreadEvent::Resume),
         flag(matches!(thread.event, ThreadEvent::Stay | ThreadEvent::Join)),
         flag(log.is_empty()),
-        (log.len() as f32).ln_1p() / 5.0,
+        log_count(log.len()) / 5.0,
         form.names.min(3) as f32 / 3.0,
         resolved(ReferenceType::Tool),
         flag(overlap_user > 0.6 && terms.len() >= 2),
@@ -564,7 +564,7 @@ pub fn classify(input: &Input<'_>, settings: &Settings<'_>, buffers: &mut Buffer
         ellipsis,
         carries_over,
         context_dependent,
-        document_request: document_request(text),
+        document_request: form.classes.has(Class::DOCUMENT) && document_request(text),
         thread,
         blend: settings.blend(intent),
         novelty: intent.novelty(),
@@ -784,11 +784,10 @@ fn document_request(text: &Text) -> bool {
         near.iter().take(8).any(|word| word.sentence == words[verb].sentence && piece(word))
     });
     written
-        || (0..words.len()).any(|at| {
+        || (0..words.len()).filter(|at| matches!(text.role(*at), "into" | "as" | "like" | "form")).any(|at| {
             let from = words.partition_point(|word| word.sentence < words[at].sentence);
             let near = words[at + 1..].iter().take(8).take_while(|word| word.sentence == words[at].sentence);
-            matches!(text.role(at), "into" | "as" | "like" | "form")
-                && words[from..at].iter().any(|word| word.class.has(Class::REQUEST))
+            words[from..at].iter().any(|word| word.class.has(Class::REQUEST))
                 && near.skip_while(|word| !word.class.has(Class::INDEFINITE)).any(piece)
         })
 }
@@ -811,29 +810,29 @@ fn query(references: &[Reference], carries_over: Option<u32>, terms: &[u32], log
     all.clear();
     all.extend_from_slice(terms);
     let mut seen = Seen::default();
+    let mut noted = 0;
     for turn in turns.iter().filter_map(|id| log.get(*id)) {
-        let own = all.len();
-        for term in &all {
-            seen.note(*term);
+        all[noted..].iter().for_each(|term| seen.note(*term));
+        noted = all.len();
+        let answers = turn.role == Role::Assistant;
+        // Terms of an answer come in by how many turns hold them, and lie behind those that as many hold.
+        let mut lent = [(0, 0); LENT];
+        let mut count = 0;
+        for term in turn.terms.iter().filter(|term| !seen.is_among(**term, &all)) {
+            let frequency = if answers { log.frequency(*term) } else { 0 };
+            if count == LENT && lent[LENT - 1].0 >= frequency {
+                if answers {
+                    continue;
+                }
+                break;
+            }
+            let kept = count.min(LENT - 1);
+            let place = lent[..kept].iter().rposition(|(other, _)| *other >= frequency).map_or(0, |at| at + 1);
+            lent.copy_within(place..kept, place + 1);
+            lent[place] = (frequency, *term);
+            count = kept + 1;
         }
-        // Terms of an answer come in by how many turns hold them.
-        let mut frequencies = [0; LENT];
-        for term in turn.terms {
-            if seen.is_among(*term, &all[..own]) {
-                continue;
-            }
-            let frequency = if turn.role == Role::Assistant { log.frequency(*term) } else { 0 };
-            let before = frequencies[..all.len() - own].partition_point(|other| *other >= frequency);
-            if before == LENT {
-                continue;
-            }
-            if all.len() == own + LENT {
-                all.pop();
-            }
-            all.insert(own + before, *term);
-            frequencies[before..].rotate_right(1);
-            frequencies[before] = frequency;
-        }
+        all.extend(lent[..count].iter().map(|(_, term)| term));
     }
     Query { turns, terms: all }
 }

@@ -22,7 +22,7 @@ pub struct Mentions {
 }
 
 /// What the log has of a term.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
     /// Number of turns that hold it.
     pub frequency: u32,
@@ -49,6 +49,11 @@ impl Slots {
         }
         slot
     }
+
+    /// The number of `term`, from 0, if it has one.
+    fn number(&self, term: u32, terms: &[u32]) -> Option<usize> {
+        usize::from(self.0[self.of(term, terms)]).checked_sub(1)
+    }
 }
 
 impl Mentions {
@@ -71,18 +76,24 @@ impl Mentions {
             self.of_word.push(number);
         }
         self.held.clear();
-        self.held.extend(self.terms.iter().map(|term| {
-            let frequency = log.frequency(*term);
-            Held { frequency, idf: log.rarity(frequency), turns: 0 }
-        }));
+        self.held.resize(self.terms.len(), Held::default());
         self.first = log.len().saturating_sub(WINDOW);
-        for (turn, bit) in log.recent(WINDOW).iter().zip(0..) {
-            for term in turn.terms {
-                let slot = slots.of(*term, &self.terms);
-                if let Some(held) = self.held.get_mut(usize::from(slots.0[slot]).wrapping_sub(1)) {
-                    held.turns |= 1 << bit;
+        for (turn, bit) in (self.first..log.len()).zip(0..) {
+            for term in log.terms(turn) {
+                if let Some(number) = slots.number(*term, &self.terms) {
+                    self.held[number].turns |= 1 << bit;
                 }
             }
+        }
+        // Few turns hold most terms, so most have the rarity of another.
+        let mut rarities = [None; 8];
+        for (held, term) in self.held.iter_mut().zip(&self.terms) {
+            // A short log has been looked at as a whole.
+            held.frequency = if self.first == 0 { held.turns.count_ones() } else { log.frequency(*term) };
+            held.idf = match rarities.get_mut(held.frequency as usize) {
+                Some(known) => *known.get_or_insert_with(|| log.rarity(held.frequency)),
+                None => log.rarity(held.frequency),
+            };
         }
     }
 

@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use crate::similarity::vectorised;
+
 /// Feature vectors that are scored together where there are many.
 pub const LANES: usize = 8;
 
@@ -53,14 +55,23 @@ impl Linear {
 
     /// What a turn's meaning adds to the score.
     pub fn meaning(&self, meaning: &[f32]) -> f32 {
+        if meaning.is_empty() {
+            return 0.0;
+        }
         let (weights, _) = self.meaning.as_chunks::<LANES>();
         let (numbers, _) = meaning.as_chunks::<LANES>();
-        let mut sums = [0.0; LANES];
-        for (weights, numbers) in weights.iter().zip(numbers) {
-            for at in 0..LANES {
-                sums[at] += weights[at] * numbers[at];
-            }
-        }
+        let sums = vectorised(
+            #[inline(always)]
+            || {
+                let mut sums = [0.0; LANES];
+                for (weights, numbers) in weights.iter().zip(numbers) {
+                    for at in 0..LANES {
+                        sums[at] += weights[at] * numbers[at];
+                    }
+                }
+                sums
+            },
+        );
         sums.iter().sum()
     }
 
@@ -100,6 +111,13 @@ impl<const N: usize> Panel<N> {
         }
         std::array::from_fn(|at| self.models[at].bias + sums[at] + self.models[at].meaning(meaning))
     }
+}
+
+/// ln(1 + n) of a count, as models see it; of most counts worked out once.
+pub fn log_count(n: usize) -> f32 {
+    static LOGARITHMS: OnceLock<[f32; 256]> = OnceLock::new();
+    let known = LOGARITHMS.get_or_init(|| std::array::from_fn(|n| (n as f32).ln_1p()));
+    known.get(n).copied().unwrap_or_else(|| (n as f32).ln_1p())
 }
 
 /// The logistic function.

@@ -8,7 +8,7 @@ use crate::config::{ThreadNames, Thresholds};
 use crate::growth;
 use crate::headers::LONGEST;
 use crate::mentions::Mentions;
-use crate::model::{self, Linear};
+use crate::model::{self, Linear, log_count};
 use crate::references::{Reason, Reference, Target};
 use crate::text::{Class, Phrase, PhraseKind, Text};
 use crate::turn_log::{Role, TurnLog};
@@ -345,8 +345,8 @@ impl Closeness {
             self.exclusive,
             self.own / 6.0,
             self.reference,
-            (self.age as f32).ln_1p() / 3.0,
-            (self.turns as f32).ln_1p() / 3.0,
+            log_count(self.age as usize) / 3.0,
+            log_count(self.turns as usize) / 3.0,
         ]
     }
 }
@@ -496,7 +496,7 @@ pub fn subject_features(evidence: &Evidence<'_>, all: &[Closeness]) -> [f32; SUB
         phrase(PhraseKind::Digress),
         phrase(PhraseKind::FollowUp),
         phrase(PhraseKind::Continue),
-        (text.length() as f32).ln_1p() / 4.0,
+        log_count(text.length()) / 4.0,
         flag(text.requests(0)),
         opens(Class::INTERJECTION),
         opens(Class::GREETING),
@@ -514,7 +514,7 @@ pub fn subject_features(evidence: &Evidence<'_>, all: &[Closeness]) -> [f32; SUB
         closest,
         all.iter().map(|close| close.overlap).fold(0.0, f32::max),
         unseen * (1.0 - closest),
-        (all.iter().filter(|close| close.turns > 0).count() as f32).ln_1p() / 2.0,
+        log_count(all.iter().filter(|close| close.turns > 0).count()) / 2.0,
     ]
 }
 

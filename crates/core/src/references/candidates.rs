@@ -1,7 +1,8 @@
 //! Candidate expressions, by structure: every pronoun, demonstrative, definite phrase, position, turn and action that
 //! *could* point out of the turn. Deciding which do is the model's part.
 
-use std::ops::Range;
+use std::cell::LazyCell;
+use std::ops::{Deref, Range};
 
 use super::ordinal::{Selector, selector};
 use crate::text::{Class, Gap, PhraseKind, Tag, Text};
@@ -39,27 +40,6 @@ pub enum Shape {
     Action,
     /// "my flight", "our plan".
     Own,
-}
-
-impl Shape {
-    /// All shapes.
-    pub const ALL: [Self; 15] = [
-        Self::It,
-        Self::They,
-        Self::Person,
-        Self::Possessive,
-        Self::Demonstrative,
-        Self::DemonstrativeNoun,
-        Self::Definite,
-        Self::DefiniteBare,
-        Self::One,
-        Self::Such,
-        Self::PlaceTime,
-        Self::Ordinal,
-        Self::Turn,
-        Self::Action,
-        Self::Own,
-    ];
 }
 
 /// An expression that could point out of the turn.
@@ -132,11 +112,13 @@ fn candidate(source: &str, text: &Text, at: usize) -> Option<Candidate> {
     if connects(text, at) {
         return None;
     }
+    // Where the noun phrase behind a determiner ends.
+    let end = LazyCell::new(|| phrase_end(text, at + 1));
     reported(text, at)
         .or_else(|| action(text, at))
-        .or_else(|| turn(text, at))
+        .or_else(|| turn(text, at, &end))
         .or_else(|| ordinal(source, text, at))
-        .or_else(|| noun_phrase(text, at))
+        .or_else(|| noun_phrase(text, at, &end))
         .or_else(|| pronoun(text, at))
 }
 
@@ -267,7 +249,7 @@ fn owned(text: &Text, at: usize) -> bool {
 }
 
 /// "what you said", "your last answer", "two messages ago", "my first question".
-fn turn(text: &Text, at: usize) -> Option<Candidate> {
+fn turn(text: &Text, at: usize, end: &impl Deref<Target = usize>) -> Option<Candidate> {
     let words = text.words();
     if let Some(phrase) = text.phrase_at(at, PhraseKind::Said) {
         if text.grammar().clauses_before {
@@ -293,7 +275,7 @@ fn turn(text: &Text, at: usize) -> Option<Candidate> {
     }
     let owner = word.class.has(Class::POSSESSIVE_SECOND.or(Class::POSSESSIVE_FIRST));
     if owner || word.class.has(Class::DEFINITE) {
-        let end = phrase_end(text, at + 1);
+        let end = **end;
         let last = end.checked_sub(1).filter(|head| *head > at)?;
         let head = if text.grammar().modifiers_after { head_noun(text, at + 1..end).unwrap_or(last) } else { last };
         let counted = words[at + 1..end]
@@ -338,7 +320,7 @@ fn turn(text: &Text, at: usize) -> Option<Candidate> {
     }
     // "पिछला जवाब", "последний ответ": no article says that it is the one given.
     if text.grammar().no_article && word.class.has(Class::ORDINAL.or(Class::LAST).or(Class::EARLIER)) {
-        let end = phrase_end(text, at + 1);
+        let end = **end;
         if let Some(head) = head_noun(text, at + 1..end).filter(|head| spoken(text, *head)) {
             return Some(Candidate {
                 words: at..end,
@@ -442,7 +424,7 @@ fn ordinal(source: &str, text: &Text, at: usize) -> Option<Candidate> {
 }
 
 /// Definite and demonstrative phrases, possessives, "such a …", "the same …".
-fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
+fn noun_phrase(text: &Text, at: usize, end: &impl Deref<Target = usize>) -> Option<Candidate> {
     const DETERMINER: Class = Class::NEAR
         .or(Class::FAR)
         .or(Class::DEFINITE)
@@ -461,7 +443,7 @@ fn noun_phrase(text: &Text, at: usize) -> Option<Candidate> {
     if !word.class.has(DETERMINER) || pronoun {
         return None;
     }
-    let end = output_end(text, at..phrase_end(text, at + 1));
+    let end = output_end(text, at..**end);
     let noun = head_noun(text, at + 1..end);
     let selector = whole(text, at, end);
     let with =

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::candidates::{Candidate, Shape, is_plural};
 use super::offers::{Offer, Offers};
+use super::resolve::Context;
 use super::scene::{MENTIONED, Mention, Scene};
 use crate::text::{Class, Gap, PhraseKind, Tag, Text, Word};
 use crate::turn_log::Role;
@@ -210,7 +211,7 @@ pub(super) fn candidate_features(
     earlier: &[Candidate],
     scene: &Scene<'_>,
 ) -> [f32; CANDIDATE_FEATURES.len()] {
-    let text = scene.context.text;
+    let Context { text, log, .. } = scene.context;
     let words = text.words();
     let Candidate { words: range, head, shape, .. } = candidate;
     let (start, end) = (range.start, range.end);
@@ -238,8 +239,7 @@ pub(super) fn candidate_features(
     let mention = found.mention;
     let known = mention.is_some();
     let recency = mention.map_or(0.0, |m| recency(m.distance));
-    let everywhere =
-        head.filter(|_| known).map_or(0.0, |at| scene.frequency(at) as f32 / scene.context.log.len().max(1) as f32);
+    let everywhere = head.filter(|_| known).map_or(0.0, |at| scene.frequency(at) as f32 / log.len().max(1) as f32);
     let last_answer = mention.is_some_and(|m| m.distance <= 2 && m.role == Role::Assistant);
 
     let definite = matches!(shape, Shape::Definite | Shape::DefiniteBare);
@@ -263,9 +263,23 @@ pub(super) fn candidate_features(
         head_is(Class::UNIQUE) || head.is_none() && *shape == Shape::DefiniteBare && last_word.class.has(Class::UNIQUE);
     let one = *shape == Shape::One;
 
-    let mut features = [0.0; CANDIDATE_FEATURES.len()];
-    features[Shape::ALL.iter().position(|s| s == shape).unwrap_or(0)] = 1.0;
-    let rest = [
+    let is = |of: Shape| flag(*shape == of);
+    [
+        is(Shape::It),
+        is(Shape::They),
+        is(Shape::Person),
+        is(Shape::Possessive),
+        is(Shape::Demonstrative),
+        is(Shape::DemonstrativeNoun),
+        is(Shape::Definite),
+        is(Shape::DefiniteBare),
+        is(Shape::One),
+        is(Shape::Such),
+        is(Shape::PlaceTime),
+        is(Shape::Ordinal),
+        is(Shape::Turn),
+        is(Shape::Action),
+        is(Shape::Own),
         flag(words[outer].opens()),
         flag(end == words.len()),
         (text.length().max(1) as f32).ln() / 4.0,
@@ -362,15 +376,13 @@ pub(super) fn candidate_features(
         flag(*shape == Shape::PlaceTime && first.class.has(Class::TIME) && first.opens()),
         flag(first.class.has(Class::FAR)),
         flag(matches!(text.role(start), "these" | "those")),
-        flag(scene.context.log.last(Role::Assistant).is_some_and(|turn| turn.question)),
-        1.0 / scene.context.log.len().max(1) as f32,
+        flag(log.last_position(Role::Assistant).is_some_and(|at| log.traits()[at].question())),
+        1.0 / log.len().max(1) as f32,
         scene.share_known(range.clone()),
         flag(text.requests(0)),
         scene.context.similarity_last().max(0.0),
         scene.most_similar.max(0.0),
-    ];
-    features[Shape::ALL.len()..].copy_from_slice(&rest);
-    features
+    ]
 }
 
 /// "la compro", "le pongo": a pronoun that is an object wherever it stands, here before its verb.

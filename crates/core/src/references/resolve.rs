@@ -145,6 +145,11 @@ pub fn resolve_references(context: &Context<'_>, buffers: &mut Buffers, resolved
         if at % TOGETHER == 0 {
             scores = score(candidates, at, &scene);
         }
+        if bare(candidate, context)
+            || accepted.iter().any(|(other, _)| repeats(&candidates[*other], candidate, context.text))
+        {
+            continue;
+        }
         meaning_of(candidate, context, meaning);
         let probability = sigmoid(scores[at % TOGETHER] + model().meaning(meaning));
         let doubtful = unheard_of(candidate, &scene)
@@ -153,11 +158,7 @@ pub fn resolve_references(context: &Context<'_>, buffers: &mut Buffers, resolved
                 && !names_output(candidate, context)
             || candidate.shape == Shape::It && pleonastic(context.text, candidate.words.start);
         let threshold = if names_output(candidate, context) { NAMED } else { detection_threshold(candidate.shape) };
-        if probability < threshold
-            || bare(candidate, context)
-            || doubtful && probability < SURE
-            || accepted.iter().any(|(other, _)| repeats(&candidates[*other], candidate, context.text))
-        {
+        if probability < threshold || doubtful && probability < SURE {
             continue;
         }
         accepted.push((at, probability));

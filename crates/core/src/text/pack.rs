@@ -4,7 +4,7 @@
 //! of every language without one: no word has a class, only structure and similarity decide.
 
 use std::collections::BTreeMap;
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,7 +16,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::Text;
 use super::fold::{fold_into, folds_in_place};
 use super::segment::segment;
-use super::words::term;
+use super::words::{is_hiragana, only_character, term};
 
 use crate::error::{Code, Error, Result};
 use crate::word_table::WordTable;
@@ -262,6 +262,27 @@ pub struct Entry {
     role: u16,
 }
 
+impl Entry {
+    /// The likely part of speech: a word with a closed class is a function word.
+    pub fn likely(self) -> Tag {
+        let closed = !self.class.is_empty() && self.tag == Tag::Noun && !self.class.has(Class::OPEN);
+        if closed { Tag::Function } else { self.tag }
+    }
+
+    /// What it says of the folded word of a text: digits are a number whatever they stand for, and a character of hiragana
+    /// that is nothing else is a piece of an ending.
+    pub fn in_text(self, folded: &str) -> Self {
+        if folded.starts_with(|c: char| c.is_ascii_digit()) {
+            let digits = folded.bytes().take_while(u8::is_ascii_digit).count();
+            return Self { tag: Tag::Number, value: folded[..digits].parse().unwrap_or(0), ..self };
+        }
+        if self.class.is_empty() && only_character(folded).is_some_and(is_hiragana) {
+            return Self { class: Class::STOP, tag: Tag::Function, ..self };
+        }
+        Self { tag: self.likely(), ..self }
+    }
+}
+
 /// What a phrase of a pack is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -417,22 +438,37 @@ pub struct Pack {
     ideographs: Box<[u32]>,
     /// What is known of all the strings above, in the order of their numbers.
     readings: Vec<Reading>,
-    nothing: Reading,
+    /// What begins with those of them that something begins with, behind nothing.
+    led: Vec<Led>,
     index: u16,
 }
 
 /// What a pack knows of one string, found in one look-up.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Reading {
-    /// Its entry, of its own or by its ending.
+    /// Its entry, of its own or by its ending, as a word of a text has it.
     pub entry: Entry,
     /// Hash of its stem.
     pub term: u32,
+    /// Where the pack has what begins with it; 0 for nothing.
+    led: u32,
     /// It does not fall into parts.
     pub whole: bool,
-    /// Words known as one that begin with it.
+}
+
+impl Reading {
+    /// True when words known as one, or phrases, begin with it.
+    pub const fn leads(&self) -> bool {
+        self.led > 0
+    }
+}
+
+/// What begins with one string.
+#[derive(Debug, Default)]
+pub struct Led {
+    /// Words known as one.
     pub compounds: Sequences<Compound>,
-    /// Phrases that begin with it.
+    /// Phrases.
     pub phrases: Sequences<PhraseKind>,
 }
 
@@ -453,6 +489,10 @@ pub struct Sequences<T> {
     /// The first string after it, ascending; 0 for none.
     seconds: Box<[u32]>,
     rows: Box<[(Box<[u32]>, T)]>,
+    /// How many of them end with it.
+    alone: usize,
+    /// A bit for each string after it: most that follow in a text are none of them.
+    bits: u64,
 }
 
 impl<T> Sequences<T> {
@@ -461,7 +501,14 @@ impl<T> Sequences<T> {
         let second = |rest: &[u32]| rest.first().copied().unwrap_or_default();
         let mut rows: Vec<_> = rows.collect();
         rows.sort_by_key(|(rest, _)| second(rest));
-        Self { seconds: rows.iter().map(|(rest, _)| second(rest)).collect(), rows: rows.into() }
+        let seconds: Box<[u32]> = rows.iter().map(|(rest, _)| second(rest)).collect();
+        let alone = seconds.partition_point(|second| *second == 0);
+        let bits = seconds[alone..].iter().fold(0, |bits, second| bits | Self::bit(*second));
+        Self { seconds, rows: rows.into(), alone, bits }
+    }
+
+    const fn bit(string: u32) -> u64 {
+        1 << (string % u64::BITS)
     }
 
     /// True when there are none.
@@ -471,16 +518,21 @@ impl<T> Sequences<T> {
 
     /// Those that go on with a string, then those that end here; each the longest first.
     pub fn going_on(&self, with: u32) -> impl Iterator<Item = &(Box<[u32]>, T)> {
-        let alone = self.seconds.iter().take_while(|second| **second == 0).count();
-        let from = if with == 0 { alone } else { self.seconds.partition_point(|second| *second < with) };
-        let count = self.seconds[from..].iter().take_while(|second| **second == with).count();
-        self.rows[from..from + count].iter().chain(&self.rows[..alone])
+        let (alone, longer) = self.rows.split_at(self.alone);
+        let longer = if with > 0 && self.bits & Self::bit(with) > 0 {
+            let from = self.seconds.partition_point(|second| *second < with);
+            let count = self.seconds[from..].iter().take_while(|second| **second == with).count();
+            &longer[from - self.alone..][..count]
+        } else {
+            &[]
+        };
+        longer.iter().chain(alone)
     }
 }
 
 impl<T> Default for Sequences<T> {
     fn default() -> Self {
-        Self { seconds: Box::default(), rows: Box::default() }
+        Self { seconds: Box::default(), rows: Box::default(), alone: 0, bits: 0 }
     }
 }
 
@@ -511,6 +563,8 @@ pub struct Grammar {
     pub attached_article: bool,
     /// Nouns are written with a capital.
     pub capital_nouns: bool,
+    /// A word is article and demonstrative in one: "das".
+    pub article_demonstratives: bool,
     /// Words take several endings.
     pub inflected: bool,
 }
@@ -748,6 +802,9 @@ impl Pack {
             phrases.sort_by_key(|(kind, rest)| (std::cmp::Reverse(rest.len()), *kind as u8));
         }
         pack.stems = Endings::new(pairs(&file.stems));
+        let entries = pack.words.values().chain(pack.attached.values()).chain(pack.capitals.values());
+        let mut classes = entries.chain(pack.compounds.values().flatten().map(|(_, entry)| entry)).map(|of| of.class);
+        let article_demonstratives = classes.any(|class| class.has(Class::DEFINITE) && class.has(Class::FAR));
         pack.grammar = Arc::new(Grammar {
             plurals: Endings::new(pairs(&file.plurals).map(|(ending, number)| (ending, &*number == "p"))),
             superlatives: Endings::new(file.superlatives.into_iter().map(|ending| (ending.into(), ()))),
@@ -766,6 +823,7 @@ impl Pack {
                 .any(|(clitic, _)| !clitic.ends_with('\'') && pack.entry(clitic).class.has(Class::DEFINITE))
                 && file.modifiers_after,
             capital_nouns: file.capital_nouns,
+            article_demonstratives,
             inflected: file.inflected,
         });
         pack.stemmed = pack.by_stem();
@@ -784,20 +842,32 @@ impl Pack {
         let strings: Vec<&str> = strings.into_iter().collect();
         let table = WordTable::new(strings.iter().enumerate().map(|(at, string)| (string.as_bytes(), at as u32 + 1)));
         let all = |strings: &[Box<str>]| strings.iter().filter_map(|string| table.get(string.as_bytes())).collect();
-        let reading = |string: &&str| Reading {
-            entry: self.entry(string),
-            term: term(self.stem(string)),
-            whole: self.cuts(string).is_none(),
-            compounds: Sequences::new(self.compounds.get(*string).into_iter().flatten().map(|(rest, entry)| {
+        let begun = |string: &str| Led {
+            compounds: Sequences::new(self.compounds.get(string).into_iter().flatten().map(|(rest, entry)| {
                 let joined = format!("{string}{}", rest.concat());
                 let number = table.get(joined.as_bytes()).unwrap_or_default();
                 (all(rest), Compound { entry: *entry, string: number, term: term((&joined, "")) })
             })),
             phrases: Sequences::new(
-                self.phrases.get(*string).into_iter().flatten().map(|(kind, rest)| (all(rest), *kind)),
+                self.phrases.get(string).into_iter().flatten().map(|(kind, rest)| (all(rest), *kind)),
             ),
         };
-        self.readings = strings.iter().map(reading).collect();
+        let mut led = vec![Led::default()];
+        let mut reading = |string: &&str| {
+            let begins = begun(string);
+            let leads = !(begins.compounds.is_empty() && begins.phrases.is_empty());
+            if leads {
+                led.push(begins);
+            }
+            Reading {
+                entry: self.entry(string).in_text(string),
+                term: term(self.stem(string)),
+                led: if leads { led.len() as u32 - 1 } else { 0 },
+                whole: self.cuts(string).is_none(),
+            }
+        };
+        self.readings = strings.iter().map(&mut reading).collect();
+        self.led = led;
         let number = |c: char| table.get(c.encode_utf8(&mut [0; 4]).as_bytes()).unwrap_or_default();
         self.ideographs = IDEOGRAPHS.map(number).collect();
         if self.ideographs.iter().all(|number| *number == 0) {
@@ -806,9 +876,9 @@ impl Pack {
         self.strings = Some(table);
     }
 
-    /// The number of a folded string in the pack, 0 for one it does not know. Cost: about 5 ns.
-    pub fn find(&self, folded: &[u8]) -> u32 {
-        self.strings.as_ref().and_then(|strings| strings.get(folded)).unwrap_or_default()
+    /// The number in the pack of a word of a folded text, 0 for one it does not know. Cost: about 5 ns.
+    pub fn find(&self, folded: &str, word: Range<usize>) -> u32 {
+        self.strings.as_ref().and_then(|strings| strings.get_in(folded.as_bytes(), word)).unwrap_or_default()
     }
 
     /// [`Pack::find`] for a string of one character.
@@ -817,12 +887,23 @@ impl Pack {
             let at = c as usize - *IDEOGRAPHS.start() as usize;
             return self.ideographs.get(at).copied().unwrap_or_default();
         }
-        self.find(c.encode_utf8(&mut [0; 4]).as_bytes())
+        self.find(c.encode_utf8(&mut [0; 4]), 0..c.len_utf8())
     }
 
     /// What is known of the string with a number.
-    pub fn reading(&self, string: u32) -> &Reading {
-        self.readings.get((string as usize).wrapping_sub(1)).unwrap_or(&self.nothing)
+    pub fn reading(&self, string: u32) -> Reading {
+        self.readings.get((string as usize).wrapping_sub(1)).copied().unwrap_or_default()
+    }
+
+    /// What is guessed of a folded word that it does not know.
+    pub fn guessed(&self, folded: &str) -> Reading {
+        let entry = self.guess(folded).in_text(folded);
+        Reading { entry, term: term(self.stem(folded)), ..Reading::default() }
+    }
+
+    /// What begins with the string with a number, which [leads](Reading::leads).
+    pub fn led(&self, string: u32) -> &Led {
+        &self.led[self.reading(string).led as usize]
     }
 
     /// What is known of a word, of several words known as one, or of `-word`, split off behind another.

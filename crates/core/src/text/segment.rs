@@ -8,6 +8,8 @@ use std::ops::{ControlFlow, Range};
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::word_table::letters;
+
 use super::pack::IDEOGRAPHS;
 
 /// What a character is to the rules that apply here.
@@ -117,6 +119,8 @@ fn plain(text: &str, from: usize, word: &mut impl FnMut(Range<usize>) -> Control
     let kind = |at: usize| match bytes.get(at) {
         None => (Kind::Mark, 1),
         Some(byte) if byte.is_ascii() => (Kind::of(*byte as char), 1),
+        // Most ideographs are known by their first byte.
+        Some(0xE5..=0xE9) => (Kind::Alone, 3),
         Some(_) => text[at..].chars().next().map_or((Kind::Mark, 1), |c| (Kind::of(c), c.len_utf8())),
     };
     let mut at = from;
@@ -133,7 +137,7 @@ fn plain(text: &str, from: usize, word: &mut impl FnMut(Range<usize>) -> Control
             open = Some((safe, true));
             before = Kind::Letter;
             at += length;
-            at += bytes[at..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+            at += letters(&bytes[at..]);
             next = kind(at);
             continue;
         }
@@ -147,12 +151,20 @@ fn plain(text: &str, from: usize, word: &mut impl FnMut(Range<usize>) -> Control
                 continue;
             }
             Kind::Behind | Kind::Other => return ControlFlow::Continue(safe),
-            // Marks that need all of the rules may stand between the three.
+            // Marks that need all of the rules may stand between the three, and behind a character that stands alone.
             _ if next.0.needs_all() => return ControlFlow::Continue(safe),
             Kind::MidLetter => before == Kind::Letter && next.0 == Kind::Letter,
             Kind::MidDigit => before == Kind::Digit && next.0 == Kind::Digit,
             Kind::Mid => matches!(before, Kind::Letter | Kind::Digit) && before == next.0,
-            Kind::Alone => false,
+            Kind::Alone => {
+                if let Some((start, true)) = open.take() {
+                    word(start..at)?;
+                }
+                safe = at + length;
+                word(at..safe)?;
+                (before, at) = (here, safe);
+                continue;
+            }
         };
         if joins {
             let (start, says) = open.unwrap_or((at, false));
@@ -166,10 +178,6 @@ fn plain(text: &str, from: usize, word: &mut impl FnMut(Range<usize>) -> Control
             // Spaces and pictures in a row may be one to what follows them.
             if here != before || !matches!(here, Kind::Space | Kind::Picture) {
                 safe = at;
-            }
-            if here == Kind::Alone {
-                safe = at + length;
-                word(at..safe)?;
             }
         }
         before = here;

@@ -6,8 +6,9 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use super::fold::fold_in_place;
-use super::pack::{Class, Compound, Entry, Grammar, IDEOGRAPHS, Pack, PhraseKind, Tag};
+use super::pack::{Class, Compound, Entry, Grammar, IDEOGRAPHS, Pack, PhraseKind, Reading, Tag};
 use super::segment::segment;
+use crate::word_table::{Key, hash, key_in};
 
 /// What stands between a word and the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub struct Word {
     pub gap: Gap,
     /// Starts with an upper-case letter.
     pub capital: bool,
+    /// To the pack, words known as one, or phrases, begin with it.
+    leads: bool,
 }
 
 impl Word {
@@ -127,6 +130,22 @@ pub struct Text {
     /// Words that are parts of others to a reader.
     joined: usize,
     grammar: Arc<Grammar>,
+    guesses: Guesses,
+}
+
+/// What is guessed of words that a pack does not know: names and subjects come again and again within a conversation.
+#[derive(Debug, Default)]
+struct Guesses(Vec<(Key, Reading)>);
+
+impl Guesses {
+    /// Words remembered, in 48 bytes each; a newer one takes an older one's place.
+    const MOST: usize = 256;
+
+    /// The place of a word.
+    fn of(&mut self, key: Key) -> &mut (Key, Reading) {
+        self.0.resize(Self::MOST, Default::default());
+        &mut self.0[hash(key) as usize % Self::MOST]
+    }
 }
 
 /// Where a word stands.
@@ -152,6 +171,7 @@ impl Text {
         self.unspaced = false;
         if !Arc::ptr_eq(&self.grammar, pack.grammar()) {
             self.grammar = Arc::clone(pack.grammar());
+            self.guesses.0.clear();
         }
         let mut sentence = 0;
         let mut last_end = 0;
@@ -175,7 +195,9 @@ impl Text {
         if self.grammar.capital_nouns {
             self.capital_nouns();
         }
-        self.articles();
+        if self.grammar.article_demonstratives {
+            self.articles();
+        }
         self.tag();
     }
 
@@ -183,26 +205,39 @@ impl Text {
         let written = place.start..place.end;
         let mut lone = None;
         if !folded_in_place {
-            let word = &source[written.clone()];
-            lone = only_character(word).filter(|c| IDEOGRAPHS.contains(c));
-            if lone.is_none() && !pack.folds_in_place(word) {
-                place.from = self.folded.len();
-                pack.fold_into(word, &mut self.folded);
-                place.to = self.folded.len();
+            lone = ideograph(&source.as_bytes()[written.clone()]);
+            if lone.is_none() {
+                let word = &source[written.clone()];
+                if !pack.folds_in_place(word) {
+                    place.from = self.folded.len();
+                    pack.fold_into(word, &mut self.folded);
+                    place.to = self.folded.len();
+                }
+                lone = only_character(&self.folded[place.from..place.to]);
             }
-            lone = lone.or_else(|| only_character(&self.folded[place.from..place.to]));
         }
         let string = match lone {
             Some(c) => pack.find_lone(c),
-            None => pack.find(&self.folded.as_bytes()[place.from..place.to]),
+            None => pack.find(&self.folded, place.from..place.to),
         };
         let known = pack.reading(string);
+        if known.whole {
+            return self.word(source, &place, lone, string, &known, pack);
+        }
+        let key = if string == 0 { key_in(self.folded.as_bytes(), place.from..place.to) } else { None };
+        let guessed = key.map(|key| *self.guesses.of(key)).filter(|(of, _)| key == Some(*of));
+        if let Some((_, known)) = guessed {
+            return self.word(source, &place, lone, string, &known, pack);
+        }
         let folded = &self.folded[place.from..place.to];
         // One character has no parts.
-        let cuts = if known.whole || lone.is_some() { None } else { pack.cuts(folded) };
+        let cuts = if lone.is_some() { None } else { pack.cuts(folded) };
         let Some(cuts) = cuts else {
-            let entry = if known.whole { known.entry } else { pack.guess(folded) };
-            return self.word(source, &place, lone, string, entry, pack);
+            let known = pack.guessed(folded);
+            if let Some(key) = key {
+                *self.guesses.of(key) = (key, known);
+            }
+            return self.word(source, &place, lone, string, &known, pack);
         };
         let Place { start, from, to, .. } = place;
         for (at, end) in cuts.places().iter().map(|cut| from + cut).chain([to]).enumerate() {
@@ -216,35 +251,27 @@ impl Text {
             };
             let folded = &self.folded[place.from..end];
             let behind = at > cuts.before && place.from > from;
-            let entry = if behind { pack.attached(folded) } else { pack.carrier(folded) };
-            let string = pack.find(folded.as_bytes());
+            let entry = if behind { pack.attached(folded) } else { pack.carrier(folded) }.in_text(folded);
             let lone = only_character(folded);
+            let string = pack.find(&self.folded, place.from..end);
+            let mut known = if string > 0 { pack.reading(string) } else { pack.guessed(folded) };
+            known.entry = entry;
             (place.end, place.to) = (until, end);
-            self.word(if behind { "" } else { source }, &place, lone, string, entry, pack);
+            self.word(if behind { "" } else { source }, &place, lone, string, &known, pack);
             (place.start, place.from, place.gap) = (until, end, Gap::JOINED);
         }
     }
 
     /// Adds a word; no `source` is given where a capital would say nothing.
-    fn word(&mut self, source: &str, place: &Place, lone: Option<char>, string: u32, entry: Entry, pack: &Pack) {
+    fn word(&mut self, source: &str, place: &Place, lone: Option<char>, string: u32, known: &Reading, pack: &Pack) {
         let Place { start, end, from, to, gap, sentence } = *place;
         let han = lone.is_some_and(is_han);
+        self.unspaced |= han;
         let capital = !han && has_capital(source, start);
         let inside = start > 0 && !gap.has(Gap::STOP);
-        let entry = if capital && inside { pack.capital(&self.folded[from..to]).unwrap_or(entry) } else { entry };
-        let Entry { mut class, mut value, .. } = entry;
-        let mut tag = likely(entry);
-        if self.folded.as_bytes()[from..to].first().is_some_and(u8::is_ascii_digit) {
-            let text = &self.folded[from..to];
-            tag = Tag::Number;
-            let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-            value = text[..digits].parse().unwrap_or(0);
-        } else if class.is_empty() && lone.is_some_and(is_hiragana) {
-            // A piece of an ending.
-            (class, tag) = (Class::STOP, Tag::Function);
-        }
-        self.unspaced |= han;
-        let term = if string > 0 { pack.reading(string).term } else { term(pack.stem(&self.folded[from..to])) };
+        let named = if capital && inside { pack.capital(&self.folded[from..to]) } else { None };
+        let entry = named.map_or(known.entry, |entry| entry.in_text(&self.folded[from..to]));
+        let Entry { class, tag, value, .. } = entry;
         let folded = (from as u32, to as u32);
         let role = pack.role(&entry).map_or(folded, |role| self.put(role));
         self.words.push(Word {
@@ -253,13 +280,14 @@ impl Text {
             folded,
             role,
             string,
-            term,
+            term: known.term,
             class,
             tag,
             value,
             sentence,
             gap,
             capital,
+            leads: known.leads(),
         });
     }
 
@@ -272,7 +300,7 @@ impl Text {
 
     /// Joins words that the pack knows as one ("each other", "这个").
     fn compounds(&mut self, pack: &Pack) {
-        let begins = |word: &Word| !pack.reading(word.string).compounds.is_empty();
+        let begins = |word: &Word| word.leads && !pack.led(word.string).compounds.is_empty();
         let Some(first) = self.words.iter().position(begins) else { return };
         let (mut at, mut kept) = (first, first);
         while at < self.words.len() {
@@ -295,7 +323,8 @@ impl Text {
                 let word = &mut self.words[kept];
                 (word.end, word.folded, word.role) = (end, folded, role);
                 (word.string, word.term) = (of.string, of.term);
-                (word.class, word.value, word.tag) = (of.entry.class, of.entry.value, likely(of.entry));
+                word.leads = pack.reading(of.string).leads();
+                (word.class, word.value, word.tag) = (of.entry.class, of.entry.value, of.entry.likely());
                 at += rest;
             }
             (at, kept) = (at + 1, kept + 1);
@@ -319,7 +348,7 @@ impl Text {
 
     /// The longest word of several that begins at word `at`: how many follow the first, and what is known of it.
     fn compound<'p>(&self, at: usize, pack: &'p Pack) -> Option<(usize, &'p Compound)> {
-        let mut known = pack.reading(self.words[at].string).compounds.going_on(self.string(at + 1));
+        let mut known = pack.led(self.words[at].string).compounds.going_on(self.string(at + 1));
         known.find(|(rest, _)| self.matches(at + 1, rest)).map(|(rest, of)| (rest.len(), of))
     }
 
@@ -367,11 +396,10 @@ impl Text {
         /// Words of a turn that a closing particle makes a follow-up.
         const SHORT: usize = 8;
         for at in 0..self.words.len() {
-            let known = &pack.reading(self.words[at].string).phrases;
-            if known.is_empty() {
+            if !self.words[at].leads {
                 continue;
             }
-            for (rest, kind) in known.going_on(self.string(at + 1)) {
+            for (rest, kind) in pack.led(self.words[at].string).phrases.going_on(self.string(at + 1)) {
                 if !self.matches(at + 1, rest) {
                     continue;
                 }
@@ -573,22 +601,23 @@ impl Text {
     }
 }
 
-/// The likely part of speech of a word with an entry: a word with a closed class is a function word.
-fn likely(entry: Entry) -> Tag {
-    let closed = !entry.class.is_empty() && entry.tag == Tag::Noun && !entry.class.has(Class::OPEN);
-    if closed { Tag::Function } else { entry.tag }
+/// The character of a text of one that is not ASCII.
+pub(super) fn only_character(text: &str) -> Option<char> {
+    text.chars().next().filter(|c| !c.is_ascii() && c.len_utf8() == text.len())
 }
 
-/// The character of a text of one that is not ASCII.
-fn only_character(text: &str) -> Option<char> {
-    text.chars().next().filter(|c| !c.is_ascii() && c.len_utf8() == text.len())
+/// The common ideograph that a word is.
+fn ideograph(word: &[u8]) -> Option<char> {
+    let [first @ 0xE4..=0xE9, second, third] = *word else { return None };
+    let low = |byte: u8| u32::from(byte & 0x3F);
+    char::from_u32(u32::from(first & 0x0F) << 12 | low(second) << 6 | low(third)).filter(|c| IDEOGRAPHS.contains(c))
 }
 
 fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3134F}')
 }
 
-fn is_hiragana(c: char) -> bool {
+pub(super) fn is_hiragana(c: char) -> bool {
     matches!(c, '\u{3041}'..='\u{3096}')
 }
 
@@ -666,6 +695,22 @@ mod tests {
     fn folded(source: &str) -> Vec<String> {
         let text = read(source);
         (0..text.words().len()).map(|at| text.folded(at).to_owned()).collect()
+    }
+
+    #[test]
+    fn words_that_are_remembered_read_as_they_did_at_first() {
+        let mut reused = Text::default();
+        for source in ["The zorblaxing quorum's flumps", "Die Zorblaxung, flumps", "zorblaxing 龘龘 flumps"].repeat(2)
+        {
+            for locale in ["en", "de", "zh"] {
+                let (pack, mut fresh) = (Pack::of(locale), Text::default());
+                fresh.read(source, &pack);
+                reused.read(source, &pack);
+                assert_eq!(format!("{:?}", reused.words()), format!("{:?}", fresh.words()));
+                reused.read(source, &pack);
+                assert_eq!(format!("{:?}", reused.words()), format!("{:?}", fresh.words()));
+            }
+        }
     }
 
     #[test]
