@@ -670,7 +670,7 @@ impl Session {
         let decided = spec::classify_intent(
             &detected,
             || {
-                let speaker = self.speaker(options.name.as_deref());
+                let speaker = self.speaker(options.name.as_deref())?;
                 let active = self.threads.active(speaker).and_then(|thread| self.threads.get(thread));
                 let turns = active.map_or(&[][..], |thread| &thread.turns);
                 let similarity;
@@ -835,13 +835,12 @@ impl Session {
         self.threads.free_slug(&slug(&workspace.text, options.thread_names))
     }
 
-    fn speaker(&self, name: Option<&str>) -> u16 {
-        match name {
-            None | Some("") => 0,
-            Some(name) => {
-                1 + self.speakers.iter().position(|known| known == name).unwrap_or(self.speakers.len()) as u16
-            }
-        }
+    /// Index of the one who speaks under a name, or would.
+    fn speaker(&self, name: Option<&str>) -> Result<u16> {
+        let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(0) };
+        let before = self.speakers.iter().position(|known| known == name).unwrap_or(self.speakers.len());
+        u16::try_from(before + 1)
+            .map_err(|_| Error::limit(Code::InvalidOption, "different names in a session", before + 1, u16::MAX))
     }
 
     /// Reads the turn, compares it and classifies it, also for `packing` if that is next. `workspace.vector` holds the unit
@@ -865,7 +864,7 @@ impl Session {
         workspace.mentions.read(&workspace.text, &self.log);
         let embedded = self.vector(content, vector, &pack, workspace)?;
         let source = self.compare(content, &pack, embedded, workspace);
-        let speaker = self.speaker(options.name.as_deref());
+        let speaker = self.speaker(options.name.as_deref())?;
         workspace.recency.over(&self.log, settings.half_life);
         let mut buffers = std::mem::take(&mut workspace.classifying);
         let input = Input { packing, ..self.input(content, &pack, embedded, source, speaker, workspace) };
@@ -1073,7 +1072,7 @@ impl Session {
         workspace: &mut Workspace,
     ) -> Result<Prepared> {
         workspace.is_read = false;
-        let speaker = self.speaker(options.name.as_deref());
+        let speaker = self.speaker(options.name.as_deref())?;
         let pack = Pack::at(spec::locale());
         let embedded = self.vector(content, vector, &pack, workspace)?;
         let active = self.threads.active(speaker);
@@ -1988,6 +1987,20 @@ mod tests {
             session.append(role, content, Meta::default(), None, call, workspace).unwrap();
         }
         session
+    }
+    #[test]
+    fn one_speaker_too_many_is_refused() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut session = chat(call, workspace);
+        session.speakers = (1..=u16::MAX).map(|name| name.to_string()).collect();
+        let mut say = |name: &str| {
+            let meta = Meta { name: Some(name.to_owned()), ..Meta::default() };
+            session.append(MessageRole::User, TURN, meta, None, call, workspace).map_err(|e| e.code)?;
+            Ok(session.log.turns().last().map(|turn| turn.speaker))
+        };
+        assert_eq!([say("65535"), say("another")], [Ok(Some(u16::MAX)), Err(Code::InvalidOption)]);
     }
 
     #[test]
