@@ -155,7 +155,7 @@ struct Kept {
 
 /// Tells the states of sessions apart: it changes with every change, and no two share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Revision(u64);
+pub struct Revision(u64);
 
 impl Default for Revision {
     fn default() -> Self {
@@ -379,6 +379,11 @@ impl Session {
     }
 
     /// Its turns.
+    /// Another one after every change.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
     pub fn log(&self) -> &TurnLog {
         &self.log
     }
