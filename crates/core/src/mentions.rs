@@ -17,6 +17,8 @@ pub struct Mentions {
     held: Vec<Held>,
     /// By word of the turn: the number of its term, [`NONE`] for one that is not compared.
     of_word: Vec<u8>,
+    /// By number in the log's vocabulary: the number of the term, [`NONE`] for any other word.
+    of_number: Vec<u8>,
     /// Position of the oldest turn whose words were looked at.
     first: usize,
 }
@@ -70,16 +72,22 @@ impl Mentions {
             }
             self.of_word.push(number);
         }
+        let vocabulary = log.vocabulary();
+        self.of_number.clear();
+        self.of_number.resize(vocabulary.size(), NONE);
         self.held.clear();
-        self.held.extend(self.terms.iter().map(|term| {
-            let frequency = log.frequency(*term);
-            Held { frequency, idf: log.rarity(frequency), turns: 0 }
-        }));
+        for (term, at) in self.terms.iter().zip(0..) {
+            let number = vocabulary.number(*term);
+            if let Some(number) = number {
+                self.of_number[number as usize] = at;
+            }
+            let frequency = number.map_or(0, |number| vocabulary.frequency(number));
+            self.held.push(Held { frequency, idf: log.rarity(frequency), turns: 0 });
+        }
         self.first = log.len().saturating_sub(WINDOW);
         for (turn, bit) in log.recent(WINDOW).iter().zip(0..) {
-            for term in turn.terms {
-                let slot = slots.of(*term, &self.terms);
-                if let Some(held) = self.held.get_mut(usize::from(slots.0[slot]).wrapping_sub(1)) {
+            for number in turn.terms.numbers() {
+                if let Some(held) = self.held.get_mut(usize::from(self.of_number[number as usize])) {
                     held.turns |= 1 << bit;
                 }
             }
@@ -102,11 +110,13 @@ impl Mentions {
     }
 
     /// What the log has of the term of word `at`; nothing for one that is not compared.
+    #[inline]
     pub fn of_word(&self, at: usize) -> Option<&Held> {
         self.held.get(usize::from(self.of_word[at]))
     }
 
     /// Number of turns that hold word `at` of the text.
+    #[inline]
     pub fn frequency(&self, at: usize, text: &Text, log: &TurnLog) -> u32 {
         self.of_word(at).map_or_else(|| log.frequency(text.words()[at].term), |held| held.frequency)
     }

@@ -35,6 +35,7 @@ use crate::threads::{self, Decision, Evidence, Odds, Thread, ThreadEvent, Thread
 use crate::tokens::TokenCounter;
 use crate::turn_log::{INDEXED_TERMS, NewTurn, Role, TurnLog, content_terms};
 use crate::vectors::Search;
+use crate::vocabulary::Terms;
 
 /// Role of a message that a host appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -378,12 +379,12 @@ impl Session {
         &self.namespace
     }
 
-    /// Its turns.
     /// Another one after every change.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
+    /// Its turns.
     pub fn log(&self) -> &TurnLog {
         &self.log
     }
@@ -1204,7 +1205,8 @@ impl Session {
         workspace.ensure_read(content, pack);
         let Workspace { text, similarities, calibrated, .. } = workspace;
         let terms = content_terms(text, READ_TERMS);
-        similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, turn.terms)));
+        let known: Vec<u32> = terms.iter().filter_map(|term| self.log.vocabulary().number(*term)).collect();
+        similarities.extend(self.log.turns().iter().map(|turn| lexical(terms.len(), &known, turn.terms)));
         calibrated.extend(similarities.iter().map(|s| lexical_scale(*s)));
         SimilaritySource::Lexical
     }
@@ -1913,13 +1915,10 @@ fn courteous(text: &Text) -> bool {
     text.words().first().is_some_and(|word| word.class.has(Class::INTERJECTION.or(Class::GREETING)))
 }
 
-/// Cosine of two sets of terms.
-fn lexical(a: &[u32], b: &[u32]) -> f32 {
-    if a.is_empty() || b.is_empty() {
-        return 0.0;
-    }
-    let shared = a.iter().filter(|term| b.contains(term)).count() as f32;
-    shared / ((a.len() * b.len()) as f32).sqrt()
+/// Cosine of two sets of terms: one of so many, of which the log has these, by number, and those of a turn of the log.
+fn lexical(terms: usize, known: &[u32], of: Terms<'_>) -> f32 {
+    let shared = of.numbers().filter(|number| known.contains(number)).count();
+    if shared == 0 { 0.0 } else { shared as f32 / ((terms * of.len()) as f32).sqrt() }
 }
 
 /// Lexical similarity on the scale of 0.70 / 0.50: a third of the words shared joins, a fifth stays; none says little.
@@ -1993,6 +1992,7 @@ mod tests {
         }
         session
     }
+
     #[test]
     fn one_speaker_too_many_is_refused() {
         let options = Options::default();

@@ -177,8 +177,8 @@ impl Threads {
         growth::push(&mut filed.turns, id);
         filed.last_active = id;
         let speaker = usize::from(speaker);
-        if self.active.len() <= speaker {
-            self.active.resize(speaker + 1, None);
+        while self.active.len() <= speaker {
+            growth::push(&mut self.active, None);
         }
         self.active[speaker] = Some(thread);
     }
