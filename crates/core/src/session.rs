@@ -815,13 +815,8 @@ impl Session {
     /// Takes back every turn from `id` on.
     fn rewind(&mut self, id: u32) {
         self.revision = Revision::default();
-        let later: Vec<u32> = self.log.turns().iter().map(|turn| turn.id).filter(|turn| *turn >= id).collect();
-        for turn in later.into_iter().rev() {
-            self.threads.remove(turn);
-            self.coverage.remove(turn);
-            self.log.remove(turn);
-        }
         self.log.rewind(id);
+        self.coverage.rewind(id);
         if let Some(Newest { id: newest, thread, state: Some(state), .. }) = self.newest.take().map(|newest| *newest)
             && newest == id
             && let Some(thread) = self.threads.get_mut(thread)

@@ -229,9 +229,12 @@ impl Threads {
         }
     }
 
-    /// Drops the threads that turn `id` or a later one opened and makes the newest turn's thread active, once those turns were
-    /// taken back.
+    /// Forgets the turns from `id` on, which the log has taken back, and the threads that they opened; the newest turn's thread is
+    /// active.
     pub fn rewind(&mut self, id: u32, log: &TurnLog) {
+        for thread in &mut self.threads {
+            thread.turns.retain(|turn| *turn < id);
+        }
         while self.threads.last().is_some_and(|thread| thread.turns.is_empty() && thread.last_active >= id) {
             self.threads.pop();
         }

@@ -682,8 +682,14 @@ impl TurnLog {
         }
     }
 
-    /// Takes back the ids from `id` on, after their turns were removed from a copy of the log.
+    /// Takes back the turns from `id` on, and their ids.
     pub fn rewind(&mut self, id: u32) {
+        let at = self.marks.partition_point(|mark| mark.id < id);
+        if at < self.len() {
+            self.take_out(at, self.len() - at);
+            self.trim();
+        }
+        self.rare.references.retain(|_, target| *target < id);
         self.next = id.saturating_sub(1);
         self.rare.upper.retain(|(first, _)| *first < id);
     }
@@ -939,9 +945,7 @@ pub(crate) mod tests {
                     Step::Rewind(at) if !twin.is_empty() => {
                         let at = at.index(twin.len());
                         let first = twin[at].id;
-                        for turn in twin.split_off(at).iter().rev() {
-                            log.remove(turn.id);
-                        }
+                        twin.truncate(at);
                         for turn in &mut twin {
                             turn.references.retain(|to| *to < first);
                         }
