@@ -471,6 +471,8 @@ export class Session {
 
   /** The native session, loaded again when it was evicted. */
   #live(): number {
+    // Most calls are to the session that was used last, which is live, and open as its engine is.
+    if (this.#host.newest === this && !this.#journal.failed) return this.#handle;
     this.#assertOpen();
     this.#checkJournal();
     if (this.#handle === 0) {
