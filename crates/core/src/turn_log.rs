@@ -887,7 +887,7 @@ pub(crate) mod tests {
                 thread: turn.thread,
                 references: turn.references().collect(),
                 entities: turn.entities().map(str::to_owned).collect(),
-                terms: turn.terms.into_iter().copied().collect(),
+                terms: turn.terms.iter().copied().collect(),
                 lists: turn.lists().cloned().collect(),
                 host_id: turn.host_id().map(str::to_owned),
                 vector: log.traits()[at].has(Trait::EMBEDDED).then_some(vector),

@@ -276,7 +276,14 @@ impl<'a> Terms<'a> {
 
     /// True when a word is among them. Cost: a look at each.
     pub fn contains(&self, hash: &u32) -> bool {
-        self.into_iter().any(|held| held == hash)
+        self.iter().any(|held| held == hash)
+    }
+
+    /// Their hashes.
+    #[inline]
+    #[expect(clippy::iter_without_into_iter, reason = "a view is passed by value")]
+    pub fn iter(&self) -> Hashes<'a> {
+        Hashes { numbers: self.numbers(), hashes: self.hashes }
     }
 
     /// Their numbers in the vocabulary.
@@ -292,7 +299,7 @@ impl<'a> IntoIterator for Terms<'a> {
 
     #[inline]
     fn into_iter(self) -> Hashes<'a> {
-        Hashes { numbers: self.numbers(), hashes: self.hashes }
+        self.iter()
     }
 }
 
