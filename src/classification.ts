@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { type Asked, type Columns, type Cursor, noColumns } from "./columns.js";
+import { type Columns, type Cursor, noColumns } from "./columns.js";
 import { tables } from "./native.js";
 import { keepShape } from "./shapes.js";
 import type {
@@ -45,20 +45,24 @@ interface Rest {
   turns: number[];
 }
 
+/** What was made of the columns so far. */
+interface Made {
+  /** The columns that tell the thread too. */
+  filed: Columns | undefined;
+  rest: Rest | undefined;
+  query: Query | undefined;
+  thread: ThreadDecision | undefined;
+  blend: Blend | undefined;
+}
+
 /** A view on the columns of `classify`: everything is read when it is asked for. */
 export class ClassificationView implements Classification {
   readonly #columns: Columns;
-  /** The columns that tell the thread too. */
-  #filed: Columns | undefined;
-  readonly #asked: Asked;
-  #rest: Rest | undefined;
-  #query: Query | undefined;
-  #thread: ThreadDecision | undefined;
-  #blend: Blend | undefined;
+  /** Most are asked for a field or two: of their own they have no place for the others. */
+  #made: Made | undefined;
 
-  constructor(columns: Columns, asked: Asked) {
+  constructor(columns: Columns) {
     this.#columns = columns;
-    this.#asked = asked;
   }
 
   get intent(): Intent {
@@ -100,16 +104,17 @@ export class ClassificationView implements Classification {
   }
 
   get thread(): ThreadDecision {
-    if (this.#thread === undefined) {
+    const made = this.#kept();
+    if (made.thread === undefined) {
       const columns = this.#whole();
       const event = tables().events[columns.at(column.event)] as ThreadDecision["event"];
-      this.#thread = { id: this.threadId(columns, event), event, similarity: columns.at(column.threadSimilarity) };
+      made.thread = { id: this.threadId(columns, event), event, similarity: columns.at(column.threadSimilarity) };
     }
-    return this.#thread;
+    return made.thread;
   }
 
   get blend(): Blend {
-    return (this.#blend ??= {
+    return (this.#kept().blend ??= {
       P: this.#columns.at(column.blend),
       C: this.#columns.at(column.blend + 1),
       E: this.#columns.at(column.blend + 2),
@@ -135,7 +140,7 @@ export class ClassificationView implements Classification {
   get query(): Query {
     const { turns } = this.#readRest();
     const { names, text } = this.#columns;
-    return (this.#query ??= { ...names.query(text, this.#columns.at(column.locale), turns), turns });
+    return (this.#kept().query ??= { ...names.query(text, this.#columns.at(column.locale), turns), turns });
   }
 
   /** All of it as a plain object, for JSON, logs and comparisons. */
@@ -174,7 +179,7 @@ export class ClassificationView implements Classification {
   #whole(): Columns {
     const columns = this.#columns;
     if (columns.at(column.event) < tables().events.length) return columns;
-    return (this.#filed ??= columns.names.whole(columns.text, this.#asked, nextTurn(columns)));
+    return (this.#kept().filed ??= columns.names.whole(columns, nextTurn(columns)));
   }
 
   #flag(bit: number): boolean {
@@ -182,18 +187,29 @@ export class ClassificationView implements Classification {
   }
 
   #readRest(): Rest {
-    if (this.#rest === undefined) {
+    const made = this.#kept();
+    if (made.rest === undefined) {
       const columns = this.#columns;
       const cursor = columns.from(column.rest);
       const references = cursor.times(columns.at(column.references), () => readReference(columns, cursor));
       const turns = cursor.times(columns.at(column.turns), () => cursor.number());
-      this.#rest = { references, turns };
+      made.rest = { references, turns };
     }
-    return this.#rest;
+    return made.rest;
+  }
+
+  #kept(): Made {
+    return (this.#made ??= {
+      filed: undefined,
+      rest: undefined,
+      query: undefined,
+      thread: undefined,
+      blend: undefined,
+    });
   }
 }
 
-keepShape(new ClassificationView(noColumns, { overrides: undefined, vector: undefined }));
+keepShape(new ClassificationView(noColumns));
 
 /** Column that tells where the assembled part begins: how many come before it. */
 export const assembledColumn = column.assembled;

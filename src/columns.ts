@@ -2,13 +2,6 @@
 import { keepShape } from "./shapes.js";
 import type { ItemKind } from "./types.js";
 
-/** What a turn was classified with, beside its text. */
-export interface Asked {
-  /** Options, JSON. */
-  overrides: string | undefined;
-  vector: Float32Array | undefined;
-}
-
 /** What an envelope holds of Tier C, and the tokens it left. */
 export interface Packed {
   turns: number[];
@@ -26,26 +19,38 @@ export interface Names {
   turn(id: number): string;
   /** Slug that a thread opened by a turn would have got when turn `next` was the next to come. */
   newThread(text: string, next: number): string;
-  /** All that is said of a turn, by the session as it was when turn `next` was the next to come. */
-  whole(text: string, asked: Asked, next: number): Columns;
-  /** What of Tier C an envelope left out, by the session as it was when turn `next` was the next to come. */
-  left(text: string, asked: Asked, next: number, packed: Packed): Columns;
+  /** All that is said of a turn that is asked again, by the session as it was when turn `next` was the next to come. */
+  whole(of: Columns, next: number): Columns;
+  /** What of Tier C its envelope left out, by the session as it was when turn `next` was the next to come. */
+  left(of: Columns, next: number, packed: Packed): Columns;
   /** What a turn asks for with the turns it carries over. */
   query(text: string, locale: number, turns: number[]): { text: string; terms: string[] };
 }
 
-/** The numbers and texts of one result, with the turn they are about. */
+/** The numbers and texts of one result, with the turn they are about and what it was classified with. */
 export class Columns {
   readonly numbers: ArrayLike<number>;
   readonly blob: string;
   readonly text: string;
   readonly names: Names;
+  /** Options, JSON. */
+  readonly overrides: string | undefined;
+  readonly vector: Float32Array | undefined;
 
-  constructor(numbers: ArrayLike<number>, blob: string, text: string, names: Names) {
+  constructor(
+    numbers: ArrayLike<number>,
+    blob: string,
+    text: string,
+    names: Names,
+    overrides?: string,
+    vector?: Float32Array,
+  ) {
     this.numbers = numbers;
     this.blob = blob;
     this.text = text;
     this.names = names;
+    this.overrides = overrides;
+    this.vector = vector;
   }
 
   /** The number in a column. */

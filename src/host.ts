@@ -184,6 +184,11 @@ export class Host {
     return now;
   }
 
+  /** The live session that was used last; none once the engine is closed. */
+  get newest(): Resident | null {
+    return this.#newest;
+  }
+
   /** The session was used: it is evicted last. */
   touch(session: Resident): void {
     if (session === this.#newest) return;

@@ -1,5 +1,5 @@
 import { assembledColumn, ClassificationView } from "./classification.js";
-import { type Asked, Columns, type Names, type Packed } from "./columns.js";
+import { Columns, type Names, type Packed } from "./columns.js";
 import { vectorLater, vectorNow } from "./embedding.js";
 import { storeError, TrihorizonError } from "./errors.js";
 import type { Host } from "./host.js";
@@ -399,8 +399,9 @@ export class Session {
     const host = this.#host;
     const overrides = host.overrides(options);
     const texts = host.classify(handle, text, overrides, vector);
-    const columns = new Columns(takeColumns(), texts, text, this.#names);
-    return new ClassificationView(columns, { overrides: host.overridesJson(overrides), vector });
+    return new ClassificationView(
+      new Columns(takeColumns(), texts, text, this.#names, host.overridesJson(overrides), vector),
+    );
   }
 
   #assemble(text: string, options: AssembleOptions | undefined, vector: Float32Array | undefined): Turn {
@@ -410,10 +411,10 @@ export class Session {
     const now = host.now(options?.timestamp);
     const blob = host.call(() => host.native.assemble(handle, text, overrides, vector, now));
     const assembled = readAssembled(new Columns(sharedColumns(), blob, text, this.#names));
-    const columns = new Columns(takeColumns(assembledColumn), blob, text, this.#names);
-    const system = (this.#system ??= this.#systemMessages(handle));
     const json = host.overridesJson(overrides);
-    const turn = new TurnView(columns, { overrides: json, vector }, assembled, { system, name: options?.name });
+    const columns = new Columns(takeColumns(assembledColumn), blob, text, this.#names, json, vector);
+    const system = (this.#system ??= this.#systemMessages(handle));
+    const turn = new TurnView(columns, assembled, { system, name: options?.name });
     if (assembled.turnId !== null) this.#names.keepTurn(assembled.turnId, text);
     if (options?.dryRun !== true) this.#record(() => assembleRecord(text, json, vector, host.model, now));
     return turn;
@@ -470,6 +471,8 @@ export class Session {
 
   /** The native session, loaded again when it was evicted. */
   #live(): number {
+    // Most calls are to the session that was used last, which is live, and open as its engine is.
+    if (this.#host.newest === this && !this.#journal.failed) return this.#handle;
     this.#assertOpen();
     this.#checkJournal();
     if (this.#handle === 0) {
@@ -617,12 +620,12 @@ class SessionNames implements Names {
     return this.#ask((session) => this.#host.native.slugFor(session, text, next));
   }
 
-  whole(text: string, { overrides, vector }: Asked, next: number): Columns {
+  whole({ text, overrides, vector }: Columns, next: number): Columns {
     const texts = this.#ask((session) => this.#host.native.classifyBefore(session, text, overrides, vector, next));
     return new Columns(takeColumns(), texts, text, this);
   }
 
-  left(text: string, { overrides, vector }: Asked, next: number, { turns, summary, free }: Packed): Columns {
+  left({ text, overrides, vector }: Columns, next: number, { turns, summary, free }: Packed): Columns {
     this.#ask((session) => this.#host.native.leftOut(session, text, overrides, vector, next, turns, summary, free));
     return new Columns(takeColumns(), "", text, this);
   }

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { assembledAt, ClassificationView, nextTurn } from "./classification.js";
-import { type Asked, type Columns, type Cursor, noColumns } from "./columns.js";
+import { type Columns, type Cursor, noColumns } from "./columns.js";
 import { tables } from "./native.js";
 import { receipt } from "./receipt.js";
 import { keepShape } from "./shapes.js";
@@ -44,15 +44,13 @@ export interface TurnFrame {
 /** The answer of `assemble`: a view on the columns of the classification, and what was assembled. */
 export class TurnView extends ClassificationView implements Turn {
   readonly #columns: Columns;
-  readonly #asked: Asked;
   readonly #assembled: Assembled;
   readonly #frame: TurnFrame;
   #envelope: Envelope | undefined;
 
-  constructor(columns: Columns, asked: Asked, assembled: Assembled, frame: TurnFrame) {
-    super(columns, asked);
+  constructor(columns: Columns, assembled: Assembled, frame: TurnFrame) {
+    super(columns);
     this.#columns = columns;
-    this.#asked = asked;
     this.#assembled = assembled;
     this.#frame = frame;
   }
@@ -74,7 +72,7 @@ export class TurnView extends ClassificationView implements Turn {
   }
 
   get envelope(): Envelope {
-    return (this.#envelope ??= new EnvelopeView(this.#columns, this.#asked, this.#assembled));
+    return (this.#envelope ??= new EnvelopeView(this.#columns, this.#assembled));
   }
 
   get headers(): Record<string, string> {
@@ -143,11 +141,10 @@ class EnvelopeView implements Envelope {
   readonly spent: Record<Tier, number>;
   readonly estimated: boolean;
   readonly #columns: Columns;
-  readonly #asked: Asked;
   readonly #assembled: Assembled;
   #left: LeftOut[] | undefined;
 
-  constructor(columns: Columns, asked: Asked, assembled: Assembled) {
+  constructor(columns: Columns, assembled: Assembled) {
     const { items, budget, tokens, spent, estimated } = assembled;
     this.items = items;
     this.budget = budget;
@@ -156,7 +153,6 @@ class EnvelopeView implements Envelope {
     this.spent = spent;
     this.estimated = estimated;
     this.#columns = columns;
-    this.#asked = asked;
     this.#assembled = assembled;
   }
 
@@ -179,14 +175,13 @@ class EnvelopeView implements Envelope {
     const { items, free } = this.#assembled;
     const turns = items.filter(({ kind }) => kind === "turn").map(({ id }) => id as number);
     const summary = items.some(({ kind }) => kind === "summary");
-    const cursor = columns.names.left(columns.text, this.#asked, nextTurn(columns), { turns, summary, free }).from(1);
+    const cursor = columns.names.left(columns, nextTurn(columns), { turns, summary, free }).from(1);
     return cursor.list(() => readLeft(cursor));
   }
 }
 
 const specimen = new TurnView(
   noColumns,
-  { overrides: undefined, vector: undefined },
   {
     turnId: null,
     mode: "conversation",

@@ -618,10 +618,10 @@ pub(crate) fn evidence_of<'a>(input: &Input<'a>, references: &'a [Reference], de
 
 /// What references mean once the thread is known.
 fn settle(references: &mut [Reference], input: &Input<'_>, thread: Decision, dependent: bool, buffers: &mut Buffers) {
-    let moved = input.context.thread != Some(thread.thread);
+    let returns = thread.event == ThreadEvent::Resume;
     let context = Context { thread: Some(thread.thread), ..input.context };
-    references::settle(&context, moved, &buffers.resolving, references);
-    if thread.event == ThreadEvent::Resume {
+    references::settle(&context, returns, &buffers.resolving, references);
+    if returns {
         bring_home(references, input, thread, dependent, buffers);
     }
 }

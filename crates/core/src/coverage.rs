@@ -47,6 +47,12 @@ impl Coverage {
         self.ngrams.take();
     }
 
+    /// The turns from `turn` on are taken back.
+    pub fn rewind(&mut self, turn: u32) {
+        self.entries.retain(|(covered, _)| *covered < turn);
+        self.ngrams.take();
+    }
+
     /// 6-grams of the answers in the log (R024-10). Cost: linear in them the first time.
     pub fn ngrams(&self, log: &TurnLog) -> &NgramGuard {
         self.ngrams.get_or_init(|| {

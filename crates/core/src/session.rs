@@ -35,6 +35,7 @@ use crate::threads::{self, Decision, Evidence, Odds, Thread, ThreadEvent, Thread
 use crate::tokens::TokenCounter;
 use crate::turn_log::{INDEXED_TERMS, NewTurn, Role, TurnLog, content_terms};
 use crate::vectors::Search;
+use crate::vocabulary::Terms;
 
 /// Role of a message that a host appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,7 +156,7 @@ struct Kept {
 
 /// Tells the states of sessions apart: it changes with every change, and no two share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Revision(u64);
+pub struct Revision(u64);
 
 impl Default for Revision {
     fn default() -> Self {
@@ -376,6 +377,11 @@ impl Session {
     /// The namespace whose facts it may retrieve.
     pub fn namespace(&self) -> &str {
         &self.namespace
+    }
+
+    /// Another one after every change.
+    pub fn revision(&self) -> Revision {
+        self.revision
     }
 
     /// Its turns.
@@ -670,7 +676,7 @@ impl Session {
         let decided = spec::classify_intent(
             &detected,
             || {
-                let speaker = self.speaker(options.name.as_deref());
+                let speaker = self.speaker(options.name.as_deref())?;
                 let active = self.threads.active(speaker).and_then(|thread| self.threads.get(thread));
                 let turns = active.map_or(&[][..], |thread| &thread.turns);
                 let similarity;
@@ -809,13 +815,8 @@ impl Session {
     /// Takes back every turn from `id` on.
     fn rewind(&mut self, id: u32) {
         self.revision = Revision::default();
-        let later: Vec<u32> = self.log.turns().iter().map(|turn| turn.id).filter(|turn| *turn >= id).collect();
-        for turn in later.into_iter().rev() {
-            self.threads.remove(turn);
-            self.coverage.remove(turn);
-            self.log.remove(turn);
-        }
         self.log.rewind(id);
+        self.coverage.rewind(id);
         if let Some(Newest { id: newest, thread, state: Some(state), .. }) = self.newest.take().map(|newest| *newest)
             && newest == id
             && let Some(thread) = self.threads.get_mut(thread)
@@ -835,13 +836,12 @@ impl Session {
         self.threads.free_slug(&slug(&workspace.text, options.thread_names))
     }
 
-    fn speaker(&self, name: Option<&str>) -> u16 {
-        match name {
-            None | Some("") => 0,
-            Some(name) => {
-                1 + self.speakers.iter().position(|known| known == name).unwrap_or(self.speakers.len()) as u16
-            }
-        }
+    /// Index of the one who speaks under a name, or would.
+    fn speaker(&self, name: Option<&str>) -> Result<u16> {
+        let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(0) };
+        let before = self.speakers.iter().position(|known| known == name).unwrap_or(self.speakers.len());
+        u16::try_from(before + 1)
+            .map_err(|_| Error::limit(Code::InvalidOption, "different names in a session", before + 1, u16::MAX))
     }
 
     /// Reads the turn, compares it and classifies it, also for `packing` if that is next. `workspace.vector` holds the unit
@@ -865,7 +865,7 @@ impl Session {
         workspace.mentions.read(&workspace.text, &self.log);
         let embedded = self.vector(content, vector, &pack, workspace)?;
         let source = self.compare(content, &pack, embedded, workspace);
-        let speaker = self.speaker(options.name.as_deref());
+        let speaker = self.speaker(options.name.as_deref())?;
         workspace.recency.over(&self.log, settings.half_life);
         let mut buffers = std::mem::take(&mut workspace.classifying);
         let input = Input { packing, ..self.input(content, &pack, embedded, source, speaker, workspace) };
@@ -1074,7 +1074,7 @@ impl Session {
         workspace: &mut Workspace,
     ) -> Result<Prepared> {
         workspace.is_read = false;
-        let speaker = self.speaker(options.name.as_deref());
+        let speaker = self.speaker(options.name.as_deref())?;
         let pack = Pack::at(spec::locale());
         let embedded = self.vector(content, vector, &pack, workspace)?;
         let active = self.threads.active(speaker);
@@ -1201,7 +1201,8 @@ impl Session {
         workspace.ensure_read(content, pack);
         let Workspace { text, similarities, calibrated, .. } = workspace;
         let terms = content_terms(text, READ_TERMS);
-        similarities.extend(self.log.turns().iter().map(|turn| lexical(&terms, turn.terms)));
+        let known: Vec<u32> = terms.iter().filter_map(|term| self.log.vocabulary().number(*term)).collect();
+        similarities.extend(self.log.turns().iter().map(|turn| lexical(terms.len(), &known, turn.terms)));
         calibrated.extend(similarities.iter().map(|s| lexical_scale(*s)));
         SimilaritySource::Lexical
     }
@@ -1910,13 +1911,10 @@ fn courteous(text: &Text) -> bool {
     text.words().first().is_some_and(|word| word.class.has(Class::INTERJECTION.or(Class::GREETING)))
 }
 
-/// Cosine of two sets of terms.
-fn lexical(a: &[u32], b: &[u32]) -> f32 {
-    if a.is_empty() || b.is_empty() {
-        return 0.0;
-    }
-    let shared = a.iter().filter(|term| b.contains(term)).count() as f32;
-    shared / ((a.len() * b.len()) as f32).sqrt()
+/// Cosine of two sets of terms: one of so many, of which the log has these, by number, and those of a turn of the log.
+fn lexical(terms: usize, known: &[u32], of: Terms<'_>) -> f32 {
+    let shared = of.numbers().filter(|number| known.contains(number)).count();
+    if shared == 0 { 0.0 } else { shared as f32 / ((terms * of.len()) as f32).sqrt() }
 }
 
 /// Lexical similarity on the scale of 0.70 / 0.50: a third of the words shared joins, a fifth stays; none says little.
@@ -1990,6 +1988,21 @@ mod tests {
             session.append(role, content, Meta::default(), None, call, workspace).unwrap();
         }
         session
+    }
+
+    #[test]
+    fn one_speaker_too_many_is_refused() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut session = chat(call, workspace);
+        session.speakers = (1..=u16::MAX).map(|name| name.to_string()).collect();
+        let mut say = |name: &str| {
+            let meta = Meta { name: Some(name.to_owned()), ..Meta::default() };
+            session.append(MessageRole::User, TURN, meta, None, call, workspace).map_err(|e| e.code)?;
+            Ok(session.log.turns().last().map(|turn| turn.speaker))
+        };
+        assert_eq!([say("65535"), say("another")], [Ok(Some(u16::MAX)), Err(Code::InvalidOption)]);
     }
 
     #[test]

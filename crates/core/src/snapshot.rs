@@ -8,7 +8,7 @@ use crate::session::Session;
 
 const MAGIC: &[u8; 4] = b"THSN";
 /// Raised when the layout of a session changes.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const HEADER: usize = 4 + 4 + 32;
 
 impl Session {

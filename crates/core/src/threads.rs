@@ -177,8 +177,8 @@ impl Threads {
         growth::push(&mut filed.turns, id);
         filed.last_active = id;
         let speaker = usize::from(speaker);
-        if self.active.len() <= speaker {
-            self.active.resize(speaker + 1, None);
+        while self.active.len() <= speaker {
+            growth::push(&mut self.active, None);
         }
         self.active[speaker] = Some(thread);
     }
@@ -229,9 +229,12 @@ impl Threads {
         }
     }
 
-    /// Drops the threads that turn `id` or a later one opened and makes the newest turn's thread active, once those turns were
-    /// taken back.
+    /// Forgets the turns from `id` on, which the log has taken back, and the threads that they opened; the newest turn's thread is
+    /// active.
     pub fn rewind(&mut self, id: u32, log: &TurnLog) {
+        for thread in &mut self.threads {
+            thread.turns.retain(|turn| *turn < id);
+        }
         while self.threads.last().is_some_and(|thread| thread.turns.is_empty() && thread.last_active >= id) {
             self.threads.pop();
         }

@@ -7,17 +7,17 @@
     reason = "most who look at a turn ask for a field or two: where the look is inlined, the others are not read"
 )]
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::VectorForm;
 use crate::error::{Code, Error, Result};
 use crate::growth;
-use crate::postings::{Counts, Postings};
 use crate::sparse::Sparse;
 use crate::text::{Enumeration, Text};
 use crate::vectors::Vectors;
+use crate::vocabulary::{Numbers, Terms, Vocabulary};
 
 /// Who spoke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,9 +75,8 @@ pub struct Turn<'a> {
     pub speaker: u16,
     pub text: &'a str,
     pub tokens: u32,
-    pub at: i64,
     pub thread: u32,
-    pub terms: &'a [u32],
+    pub terms: Terms<'a>,
     pub question: bool,
     pub request: bool,
     pub refusal: bool,
@@ -86,10 +85,19 @@ pub struct Turn<'a> {
     pub list: bool,
     /// It has [`Turn::entities`].
     pub named: bool,
+    /// Lower half of when it came.
+    at: u32,
     rare: &'a Rare,
 }
 
 impl<'a> Turn<'a> {
+    /// Milliseconds since the epoch.
+    pub fn at(&self) -> i64 {
+        let upper = self.rare.upper.partition_point(|(first, _)| *first <= self.id);
+        let upper = upper.checked_sub(1).map_or(0, |at| self.rare.upper[at].1);
+        i64::from(upper) << 32 | i64::from(self.at)
+    }
+
     /// Turns it refers to.
     pub fn references(&self) -> impl Iterator<Item = u32> + Clone + use<'a> {
         self.rare.references.of(self.id).copied()
@@ -182,9 +190,10 @@ impl<'a> Turns<'a> {
 /// Where a turn's text and words end, and when it came.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Place {
-    at: i64,
+    /// Lower half of the time.
+    at: u32,
     text: u32,
-    terms: u32,
+    words: u32,
 }
 
 /// What few turns have.
@@ -195,12 +204,18 @@ struct Rare {
     scratch: Sparse<u32>,
     lists: Sparse<Enumeration>,
     host_ids: Sparse<Box<str>>,
+    /// Upper half of when turns came, from a turn on; it changes every seven weeks.
+    upper: Vec<(u32, i32)>,
     /// Bytes that the elements of these own.
     owned: usize,
 }
 
 impl Rare {
     fn add(&mut self, id: u32, turn: NewTurn<'_>) {
+        let upper = (turn.at >> 32) as i32;
+        if self.upper.last().map_or(0, |(_, upper)| *upper) != upper {
+            growth::push(&mut self.upper, (id, upper));
+        }
         self.references.add(id, turn.references);
         self.entities.add(id, turn.entities.into_iter().map(String::into_boxed_str));
         self.scratch.add(id, turn.scratch);
@@ -209,14 +224,20 @@ impl Rare {
         self.owned += self.owned_by(id);
     }
 
-    /// Takes out what a turn has.
-    fn remove(&mut self, id: u32) {
-        self.owned -= self.owned_by(id);
-        self.references.retain(|turn, _| turn != id);
-        self.entities.retain(|turn, _| turn != id);
-        self.scratch.retain(|turn, _| turn != id);
-        self.lists.retain(|turn, _| turn != id);
-        self.host_ids.retain(|turn, _| turn != id);
+    /// Takes out what turns have.
+    fn remove(&mut self, ids: RangeInclusive<u32>) {
+        self.owned -= ids.clone().map(|id| self.owned_by(id)).sum::<usize>();
+        self.references.retain(|turn, _| !ids.contains(&turn));
+        self.entities.retain(|turn, _| !ids.contains(&turn));
+        self.scratch.retain(|turn, _| !ids.contains(&turn));
+        self.lists.retain(|turn, _| !ids.contains(&turn));
+        self.host_ids.retain(|turn, _| !ids.contains(&turn));
+    }
+
+    /// Turns up to `id` are gone: what began with them stays only as far as later turns have it.
+    fn evict(&mut self, id: u32) {
+        let past = self.upper.partition_point(|(first, _)| *first <= id + 1);
+        self.upper.drain(..past.saturating_sub(1));
     }
 
     fn owned_by(&self, id: u32) -> usize {
@@ -230,6 +251,7 @@ impl Rare {
             + self.scratch.bytes()
             + self.lists.bytes()
             + self.host_ids.bytes()
+            + growth::bytes(&self.upper)
             + self.owned
     }
 
@@ -318,28 +340,14 @@ impl Trait {
     }
 }
 
-/// In which turns a term occurs.
-#[derive(Clone, Debug)]
-enum Index {
-    /// How many, in a short log: looking through its turns costs less than knowing which.
-    Short(Counts),
-    /// Which, in a long one.
-    Long(Box<Postings>),
-}
-
-impl Default for Index {
-    fn default() -> Self {
-        Self::Short(Counts::default())
-    }
-}
-
 /// The turns of one session with their vectors, in order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TurnLog {
     /// Their texts, one after the other.
     text: String,
-    /// Their [`NewTurn::terms`], one turn after the other.
-    terms: Vec<u32>,
+    /// Their [`NewTurn::terms`], one turn after the other, as numbers of the vocabulary.
+    words: Vec<u8>,
+    vocabulary: Vocabulary,
     places: Vec<Place>,
     /// What packing asks of every turn, close together.
     marks: Vec<Mark>,
@@ -351,9 +359,6 @@ pub struct TurnLog {
     vectors: Option<Vectors>,
     next: u32,
     evicted: u32,
-    /// Made anew by [`TurnLog::loaded`].
-    #[serde(skip)]
-    index: Index,
 }
 
 impl TurnLog {
@@ -370,10 +375,7 @@ impl TurnLog {
         self.form = form;
         self.vectors = self.vectors.take().map(|vectors| vectors.in_form(form));
         self.trim();
-        self.index = Index::default();
-        for at in 0..self.len() {
-            self.enter(at);
-        }
+        self.index_words(self.vocabulary.outgrows(self.len(), 0));
     }
 
     /// The form that vectors are kept in.
@@ -413,7 +415,7 @@ impl TurnLog {
     #[inline(always)]
     fn turn(&self, at: usize) -> Turn<'_> {
         let (mark, of, place) = (self.marks[at], self.traits[at], self.places[at]);
-        let (text, terms) = self.begin(at);
+        let (text, words) = self.begin(at);
         Turn {
             id: mark.id,
             role: of.role(),
@@ -422,7 +424,7 @@ impl TurnLog {
             tokens: mark.tokens,
             at: place.at,
             thread: of.thread,
-            terms: self.terms.get(terms..place.terms as usize).unwrap_or_default(),
+            terms: self.vocabulary.terms(self.words.get(words..place.words as usize).unwrap_or_default(), of.terms),
             question: of.question(),
             request: of.has(Trait::REQUEST),
             refusal: of.has(Trait::REFUSAL),
@@ -433,19 +435,29 @@ impl TurnLog {
         }
     }
 
-    /// Where text and terms of the turn at a position begin.
+    /// Where text and words of the turn at a position begin.
     #[inline(always)]
     fn begin(&self, at: usize) -> (usize, usize) {
         at.checked_sub(1).map_or((0, 0), |before| {
             let before = self.places[before];
-            (before.text as usize, before.terms as usize)
+            (before.text as usize, before.words as usize)
         })
     }
 
     /// Terms of the turn at a position.
     #[inline]
-    pub fn terms(&self, at: usize) -> &[u32] {
-        self.terms.get(self.begin(at).1..self.places[at].terms as usize).unwrap_or_default()
+    pub fn terms(&self, at: usize) -> Terms<'_> {
+        self.vocabulary.terms(self.words(at), self.traits[at].terms)
+    }
+
+    /// Words of the turn at a position.
+    fn words(&self, at: usize) -> &[u8] {
+        self.words.get(self.begin(at).1..self.places[at].words as usize).unwrap_or_default()
+    }
+
+    /// The words of the turns as numbers.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
     }
 
     /// Id and tokens of the turns, oldest first.
@@ -538,41 +550,31 @@ impl TurnLog {
     }
 
     /// Number of turns that hold a term.
-    #[inline]
     pub fn frequency(&self, term: u32) -> u32 {
-        match &self.index {
-            Index::Short(counts) => counts.of(term),
-            Index::Long(postings) => postings.of(term).len() as u32,
-        }
+        self.vocabulary.number(term).map_or(0, |number| self.vocabulary.frequency(number))
     }
 
     /// Calls `each` with the position of every turn that holds `term`, oldest first. Cost: the turns that do, in a long log;
     /// all turns in a short one.
     pub fn holders(&self, term: u32, mut each: impl FnMut(usize)) {
-        match &self.index {
-            Index::Long(postings) => postings.of(term).iter().filter_map(|id| self.position(*id)).for_each(each),
-            Index::Short(counts) => {
-                let mut left = counts.of(term);
-                let (mut at, mut start) = (0, 0);
-                while left > 0 {
-                    let end = self.places[at].terms as usize;
-                    if self.terms[start..end].contains(&term) {
-                        each(at);
-                        left -= 1;
-                    }
-                    (at, start) = (at + 1, end);
-                }
-            }
+        let Some(number) = self.vocabulary.number(term) else { return };
+        match self.vocabulary.holders(number) {
+            Some(ids) => ids.iter().filter_map(|id| self.position(*id)).for_each(each),
+            None => (0..self.len()).filter(|at| self.holds(*at, number)).for_each(&mut each),
         }
+    }
+
+    fn holds(&self, at: usize, number: u32) -> bool {
+        self.terms(at).numbers().any(|held| held == number)
     }
 
     /// Position of the newest turn that holds `term`, among the last `reach`.
     pub fn last_holder(&self, term: u32, reach: usize) -> Option<usize> {
         let first = self.len().saturating_sub(reach);
-        match &self.index {
-            Index::Long(postings) => self.position(*postings.of(term).last()?).filter(|at| *at >= first),
-            Index::Short(counts) if counts.of(term) == 0 => None,
-            Index::Short(_) => (first..self.len()).rfind(|at| self.terms(*at).contains(&term)),
+        let number = self.vocabulary.number(term)?;
+        match self.vocabulary.holders(number) {
+            Some(ids) => self.position(*ids.last()?).filter(|at| *at >= first),
+            None => (first..self.len()).rfind(|at| self.holds(*at, number)),
         }
     }
 
@@ -593,14 +595,17 @@ impl TurnLog {
         let id = self.next;
         self.keep_vector(vector);
         growth::push_str(&mut self.text, turn.text);
-        growth::reserve(&mut self.terms, turn.terms.len());
-        self.terms.extend_from_slice(&turn.terms);
-        let place = Place { at: turn.at, text: self.text.len() as u32, terms: self.terms.len() as u32 };
+        if self.vocabulary.outgrows(self.len() + 1, turn.terms.len()) {
+            self.index_words(true);
+        }
+        for term in &turn.terms {
+            Numbers::push(self.vocabulary.add(*term, id), &mut self.words);
+        }
+        let place = Place { at: turn.at as u32, text: self.text.len() as u32, words: self.words.len() as u32 };
         growth::push(&mut self.places, place);
         growth::push(&mut self.marks, Mark { id, tokens: turn.tokens });
         growth::push(&mut self.traits, Trait::of(&turn, vector.is_some()));
         self.rare.add(id, turn);
-        self.enter(self.len() - 1);
         id
     }
 
@@ -616,21 +621,11 @@ impl TurnLog {
         vectors.push(vector.unwrap_or(&zeros));
     }
 
-    /// Notes the terms of the turn at a position, the newest that was noted.
-    fn enter(&mut self, at: usize) {
-        if at == Counts::MOST_TURNS
-            && let Index::Short(_) = self.index
-        {
-            let mut postings = Box::new(Postings::default());
-            (0..at).for_each(|at| postings.add(self.marks[at].id, self.terms(at)));
-            self.index = Index::Long(postings);
-        }
-        let terms = &self.terms[self.begin(at).1..];
-        let terms = &terms[..self.places[at].terms as usize - self.begin(at).1];
-        match &mut self.index {
-            Index::Short(counts) => counts.add(terms),
-            Index::Long(postings) => postings.add(self.marks[at].id, terms),
-        }
+    /// Notes anew which turns hold which words.
+    fn index_words(&mut self, long: bool) {
+        let mut vocabulary = std::mem::take(&mut self.vocabulary);
+        vocabulary.index(long, (0..self.len()).map(|at| (self.marks[at].id, self.words(at))));
+        self.vocabulary = vocabulary;
     }
 
     /// Lets the oldest turns go.
@@ -638,6 +633,7 @@ impl TurnLog {
         if let Some(newest) = count.checked_sub(1).and_then(|at| self.marks.get(at)) {
             self.evicted = newest.id;
             self.take_out(0, count);
+            self.rare.evict(self.evicted);
         }
     }
 
@@ -653,7 +649,7 @@ impl TurnLog {
     /// Gives back room beyond what a log that grows has.
     fn trim(&mut self) {
         self.text.shrink_to_fit();
-        growth::trim(&mut self.terms);
+        growth::trim(&mut self.words);
         growth::trim(&mut self.places);
         growth::trim(&mut self.marks);
         growth::trim(&mut self.traits);
@@ -664,21 +660,19 @@ impl TurnLog {
     }
 
     fn take_out(&mut self, at: usize, count: usize) {
-        let (text, terms) = self.begin(at);
+        let (text, words) = self.begin(at);
         let end = self.places[at + count - 1];
-        for gone in at..at + count {
-            let terms = &self.terms[self.begin(gone).1..self.places[gone].terms as usize];
-            match &mut self.index {
-                Index::Short(counts) => counts.remove(terms),
-                Index::Long(postings) => postings.remove(self.marks[gone].id, terms),
-            }
-            self.rare.remove(self.marks[gone].id);
+        // The newest first: the lists of a word end with it.
+        for gone in (at..at + count).rev() {
+            let words = self.begin(gone).1..self.places[gone].words as usize;
+            self.vocabulary.remove(self.marks[gone].id, &self.words[words]);
         }
+        self.rare.remove(self.marks[at].id..=self.marks[at + count - 1].id);
         self.text.drain(text..end.text as usize);
-        self.terms.drain(terms..end.terms as usize);
+        self.words.drain(words..end.words as usize);
         for place in &mut self.places[at + count..] {
             place.text -= end.text - text as u32;
-            place.terms -= end.terms - terms as u32;
+            place.words -= end.words - words as u32;
         }
         self.places.drain(at..at + count);
         self.marks.drain(at..at + count);
@@ -688,9 +682,16 @@ impl TurnLog {
         }
     }
 
-    /// Takes back the ids from `id` on, after their turns were removed from a copy of the log.
+    /// Takes back the turns from `id` on, and their ids.
     pub fn rewind(&mut self, id: u32) {
+        let at = self.marks.partition_point(|mark| mark.id < id);
+        if at < self.len() {
+            self.take_out(at, self.len() - at);
+            self.trim();
+        }
+        self.rare.references.retain(|_, target| *target < id);
         self.next = id.saturating_sub(1);
+        self.rare.upper.retain(|(first, _)| *first < id);
     }
 
     /// True when some turn has a vector.
@@ -701,16 +702,13 @@ impl TurnLog {
     /// Bytes held, but for those of the text.
     pub fn bytes(&self) -> usize {
         self.text.capacity() - self.text.len()
-            + growth::bytes(&self.terms)
+            + growth::bytes(&self.words)
+            + self.vocabulary.bytes()
             + growth::bytes(&self.places)
             + growth::bytes(&self.marks)
             + growth::bytes(&self.traits)
             + self.rare.bytes()
             + self.vectors.as_ref().map_or(0, Vectors::bytes)
-            + match &self.index {
-                Index::Short(counts) => counts.bytes(),
-                Index::Long(postings) => size_of::<Postings>() + postings.bytes(),
-            }
     }
 
     /// Bytes of text held.
@@ -830,6 +828,7 @@ pub(crate) mod tests {
         id: u32,
         role: Role,
         text: String,
+        at: i64,
         thread: u32,
         references: Vec<u32>,
         entities: Vec<String>,
@@ -849,6 +848,7 @@ pub(crate) mod tests {
             Self {
                 id,
                 role: if number.is_multiple_of(2) { Role::User } else { Role::Assistant },
+                at: (i64::from(number) << 29) * if has(8) { -1 } else { 1 },
                 thread: number % 3,
                 references: if has(3) && id > 1 { vec![1 + number % (id - 1), id - 1] } else { Vec::new() },
                 entities: if has(4) { vec![text.clone(), "Etcd".to_owned()] } else { Vec::new() },
@@ -863,6 +863,7 @@ pub(crate) mod tests {
 
         fn append_to(&self, log: &mut TurnLog) -> u32 {
             let turn = NewTurn {
+                at: self.at,
                 thread: self.thread,
                 references: self.references.clone(),
                 entities: self.entities.clone(),
@@ -882,10 +883,11 @@ pub(crate) mod tests {
                 id: turn.id,
                 role: turn.role,
                 text: turn.text.to_owned(),
+                at: turn.at(),
                 thread: turn.thread,
                 references: turn.references().collect(),
                 entities: turn.entities().map(str::to_owned).collect(),
-                terms: turn.terms.to_vec(),
+                terms: turn.terms.iter().copied().collect(),
                 lists: turn.lists().cloned().collect(),
                 host_id: turn.host_id().map(str::to_owned),
                 vector: log.traits()[at].has(Trait::EMBEDDED).then_some(vector),
@@ -943,9 +945,7 @@ pub(crate) mod tests {
                     Step::Rewind(at) if !twin.is_empty() => {
                         let at = at.index(twin.len());
                         let first = twin[at].id;
-                        for turn in twin.split_off(at).iter().rev() {
-                            log.remove(turn.id);
-                        }
+                        twin.truncate(at);
                         for turn in &mut twin {
                             turn.references.retain(|to| *to < first);
                         }

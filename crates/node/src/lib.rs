@@ -452,7 +452,7 @@ pub fn turns(session: u32) -> Result<String> {
                         "role": if turn.role == trihorizon_core::turn_log::Role::User { "user" } else { "assistant" },
                         "content": turn.text,
                         "tokens": turn.tokens,
-                        "timestamp": turn.at,
+                        "timestamp": turn.at(),
                         "thread": cx.session.slug(turn.thread),
                         "references": turn.references().collect::<Vec<_>>(),
                         "entities": turn.entities().collect::<Vec<_>>(),

@@ -294,8 +294,11 @@ impl InSession<'_> {
         let overrides = preset.options(overrides, &mut read)?;
         let counter = EngineCounter { counter, custom: custom.as_ref(), env };
         let call = Call { options, counter: &counter, now: now as i64 };
+        let before = self.session.revision();
         let result = act(self.session, overrides, call, workspace, self.base.as_deref_mut())?;
-        self.report(env);
+        if self.session.revision() != before {
+            self.report(env);
+        }
         Ok(result)
     }
 

@@ -167,26 +167,28 @@ pub fn resolve_references(context: &Context<'_>, buffers: &mut Buffers, resolved
 }
 
 /// What references mean once the turn is filed in `context.thread`; `buffers` and `resolved` are those of [`resolve_references`].
-/// `moved`: that is another thread than the active one, so lists, tool results, requests and answers are looked for again. An
-/// expression that could mean several turns means one of the thread it is said in: where the first is of another, the best
-/// alternative of this one takes its place.
-pub fn settle(context: &Context<'_>, moved: bool, buffers: &Buffers, resolved: &mut [Reference]) {
+/// Where a target is of another thread, an expression that could mean several turns means the best alternative of this one;
+/// if the turn `returns` to it from the active one, lists, tool results, requests and answers are looked for again.
+pub fn settle(context: &Context<'_>, returns: bool, buffers: &Buffers, resolved: &mut [Reference]) {
     let Buffers { candidates, accepted, offers, .. } = buffers;
     let scene = OnceCell::new();
     let inside = |target: &Target| match target {
         Target::Turn(id) => context.is_inside(*id),
-        Target::Scratch(_) => true,
+        Target::Scratch(ordinal) => context.scratch.get(*ordinal).is_some_and(|entry| context.is_inside(entry.turn)),
     };
     for ((at, probability), reference) in accepted.iter().zip(resolved) {
-        if moved && reference.kind != ReferenceType::Entity {
+        if reference.target.as_ref().is_some_and(inside) {
+            continue;
+        }
+        if reference.kind == ReferenceType::Entity {
+            if let Some(first) = &mut reference.target
+                && let Some(other) = reference.alternatives.iter_mut().find(|target| inside(target))
+            {
+                std::mem::swap(first, other);
+            }
+        } else if returns {
             let scene = scene.get_or_init(|| Scene::new(context, offers));
             *reference = resolve(&candidates[*at], *probability, scene);
-        }
-        if reference.kind == ReferenceType::Entity
-            && let Some(first) = reference.target.as_mut().filter(|target| !inside(target))
-            && let Some(other) = reference.alternatives.iter_mut().find(|target| inside(target))
-        {
-            std::mem::swap(first, other);
         }
     }
 }
@@ -446,6 +448,9 @@ fn item_text(turn: &Turn<'_>, list: &Enumeration, number: u32) -> String {
     turn.text.get(from as usize..to as usize).unwrap_or_default().to_owned()
 }
 
+/// Turns whose lists are looked at.
+const LISTED: usize = 2 * REACH;
+
 /// Lists are weighed: one of the turn's thread is better, however old, newer is better, written out is better than commas in prose,
 /// an answer is better than a question, and what the turn says of the list should stand in it or in the question it answers.
 fn newest_list<'a>(
@@ -461,19 +466,25 @@ fn newest_list<'a>(
         || candidate.head.is_none() && context.text.words()[candidate.words.start].tag == Tag::Number;
     let turns = context.log.turns();
     let inside = |of: &Trait| context.thread == Some(of.thread);
-    let reached = |(at, of): &(usize, &Trait)| of.list() && (turns.len() - at <= REACH * 2 || inside(of));
+    // Of the thread as many turns are looked at as of the log, however long ago they were said.
+    let (length, mut own) = (turns.len(), 0);
+    let reached = move |(at, of): &(usize, &Trait)| {
+        own += usize::from(inside(of));
+        of.list() && (length - at <= LISTED || inside(of) && own <= LISTED)
+    };
     let lists = context.log.traits().iter().enumerate().rev().filter(reached);
     let question = |at: usize| at.checked_sub(1).filter(|before| turns.at(*before).role == Role::User);
     let about = |at: usize| whole.share(at, question(at));
-    let most = lists.clone().map(|(at, _)| about(at)).fold(0.0, f32::max);
+    let elsewhere = lists.clone().filter(|(_, of)| !inside(of)).map(|(at, _)| about(at)).fold(0.0, f32::max);
     let mut best: Option<(f32, Turn<'_>, &Enumeration, Vec<u32>)> = None;
     for (position, of) in lists {
-        let (turn, question, about) = (turns.at(position), question(position), about(position));
-        let distance = turns.len() - 1 - position;
-        // Unless the turn says that it means another: "and of the tents, the second one?"
-        let inside = inside(of) && about + 0.5 > most;
+        let (turn, question) = (turns.at(position), question(position));
+        let distance = length - 1 - position;
         for list in turn.lists() {
             let Some(positions) = positions(selector, list) else { continue };
+            let about = about(position);
+            // Unless the turn says that it means another: "and of the tents, the second one?"
+            let inside = inside(of) && about + 0.5 > elsewhere;
             let named = head.is_some_and(|at| scene.holds(at, position));
             let prose = f32::from(u8::from(written && list.kind == EnumerationKind::Inline));
             let score = list_weight(list) - 0.5 * prose + f32::from(u8::from(turn.role == Role::Assistant)) * 0.3
