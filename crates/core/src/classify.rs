@@ -221,7 +221,7 @@ impl Form {
             finite: words.iter().any(is_finite),
             answers_question: answer.is_some_and(|turn| turn.question),
             refused: answer.is_some_and(|turn| turn.refusal),
-            names: words.iter().filter(|word| is_name(word)).count(),
+            names: words.iter().filter(|word| word.is_name()).count(),
             last_sentence,
             last_from: last.first().map_or(0, |word| word.start as usize),
             last_content: last.iter().filter(|word| word.is_content()).count(),
@@ -235,10 +235,6 @@ impl Form {
 
 fn is_finite(word: &Word) -> bool {
     word.tag == Tag::Verb || word.class.has(Class::BE.or(Class::AUXILIARY))
-}
-
-fn is_name(word: &Word) -> bool {
-    word.capital && !word.opens() && word.is_content()
 }
 
 /// "isn't it", "don't you".
@@ -357,7 +353,7 @@ fn dependence_features(input: &Input<'_>, form: &Form, references: &[Reference])
         flag(first.has(Class::GREETING)),
         form.last_content.min(8) as f32 / 8.0,
         flag(form.last_asks),
-        last.iter().filter(|word| is_name(word)).count().min(3) as f32 / 3.0,
+        last.iter().filter(|word| word.is_name()).count().min(3) as f32 / 3.0,
         (form.last_sentence..).zip(last).filter(new).count() as f32 / form.last_content.max(1) as f32,
         flag(last.iter().any(is_finite)),
         flag(form.classes.has(Class::INTERJECTION) && !text.is_question()),
@@ -592,7 +588,6 @@ pub fn needs<'a>(
         log,
         similarities: calibrated,
         references: &of.references,
-        terms: &of.terms,
         mentions,
         thread: of.thread.thread,
         dependent: of.context_dependent,
@@ -744,7 +739,6 @@ fn needs_of<'a>(
         log: input.context.log,
         similarities: input.calibrated,
         references,
-        terms: input.context.mentions.terms(),
         mentions: input.context.mentions,
         thread: thread.thread,
         dependent,

@@ -167,3 +167,68 @@ pub fn bits(mut of: u64) -> impl Iterator<Item = usize> {
         at
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::text::Pack;
+    use crate::turn_log::tests::turn;
+    use crate::turn_log::{NewTurn, Role, content_terms};
+
+    const NOUNS: [&str; 12] = [
+        "boat", "garden", "invoice", "river", "lamp", "violin", "harbour", "ticket", "onion", "window", "bridge",
+        "coat",
+    ];
+
+    fn said() -> impl Strategy<Value = String> {
+        prop::collection::vec(prop::sample::select(&NOUNS[..]), 0..6).prop_map(|nouns| nouns.join(" and the "))
+    }
+
+    fn read(said: &str) -> Text {
+        let mut text = Text::default();
+        text.read(said, &Pack::of("en"));
+        text
+    }
+
+    proptest! {
+        /// In logs within the window, beyond it, and long enough to know which turns hold a word.
+        #[test]
+        fn what_is_looked_up_is_what_the_turns_hold(turns in prop::collection::vec(said(), 0..180), asked in said()) {
+            let mut log = TurnLog::default();
+            for said in &turns {
+                let terms = content_terms(&read(said), 64);
+                log.append(NewTurn { terms, ..turn(Role::User, said) }, None);
+            }
+            let text = read(&asked);
+            let mut mentions = Mentions::default();
+            mentions.read(&text, &log);
+            prop_assert_eq!(mentions.terms(), content_terms(&text, READ_TERMS));
+            let holds = |term: u32, at: usize| content_terms(&read(&turns[at]), 64).contains(&term);
+            for (number, (term, held)) in mentions.terms().iter().zip(mentions.held()).enumerate() {
+                let holders: Vec<usize> = (0..turns.len()).filter(|at| holds(*term, *at)).collect();
+                let mut found = Vec::new();
+                mentions.holders(number, &log, |at| found.push(at));
+                prop_assert_eq!(&found, &holders);
+                prop_assert_eq!(held.frequency as usize, holders.len());
+                prop_assert_eq!(held.idf.to_bits(), log.rarity(held.frequency).to_bits());
+                for at in 0..turns.len() {
+                    let seen = (at + WINDOW >= turns.len()).then(|| holders.contains(&at));
+                    prop_assert_eq!(mentions.holds(held, at), seen);
+                }
+            }
+            let share = |terms: usize| terms as f32 / mentions.terms().len().max(1) as f32;
+            for at in 0..turns.len() {
+                let shared = mentions.terms().iter().filter(|term| holds(**term, at)).count();
+                prop_assert_eq!(mentions.overlap(at, &log).to_bits(), share(shared).to_bits());
+            }
+            let unseen = mentions.terms().iter().filter(|term| !(0..turns.len()).any(|at| holds(**term, at))).count();
+            prop_assert_eq!(mentions.unseen().to_bits(), share(unseen).to_bits());
+            for (at, word) in text.words().iter().enumerate() {
+                let holders = (0..turns.len()).filter(|turn| holds(word.term, *turn)).count();
+                prop_assert_eq!(mentions.frequency(at, &text, &log) as usize, holders);
+            }
+        }
+    }
+}

@@ -82,9 +82,7 @@ pub struct Evidence<'a> {
     pub similarities: &'a [f32],
     /// Its references.
     pub references: &'a [Reference],
-    /// Its content words.
-    pub terms: &'a [u32],
-    /// Which turns hold them.
+    /// Its content words, and which turns hold them.
     pub mentions: &'a Mentions,
     /// Thread it is filed in.
     pub thread: u32,
@@ -128,7 +126,7 @@ impl<'a> Needs<'a> {
             last_user: newest(Role::User),
             first: turns.iter().position(|turn| turn.thread == of.thread),
             best_reference: resolved.clone().map(|r| r.confidence).fold(0.0, f32::max),
-            short: of.terms.len() <= 2,
+            short: of.mentions.terms().len() <= 2,
             follow_up: of.text.phrase(PhraseKind::FollowUp).is_some_and(|p| p.words.start <= 2),
             pronoun: resolved.clone().any(|r| r.span.len() <= 5),
             alone: turns.iter().all(|turn| turn.role() == Role::User),
@@ -456,7 +454,6 @@ mod tests {
             log,
             similarities: &[],
             references: &[],
-            terms: mentions.terms(),
             mentions: &mentions,
             thread,
             dependent: true,
@@ -500,7 +497,6 @@ mod tests {
             log: &log,
             similarities: &similarities,
             references: &[],
-            terms: mentions.terms(),
             mentions: &mentions,
             thread: 1,
             dependent: true,

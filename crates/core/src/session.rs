@@ -971,13 +971,15 @@ impl Session {
         let mut buffers = std::mem::take(&mut workspace.filing);
         let evidence = self.evidence_of_answer(answer, pack, embedded, speaker, workspace);
         let says_something = !evidence.mentions.terms().is_empty();
-        let belongs = threads::reconsider(&self.threads, &evidence, position, odds, &mut buffers);
+        let belongs =
+            says_something.then(|| threads::reconsider(&self.threads, &evidence, position, odds, &mut buffers));
         workspace.filing = buffers;
+        let belongs = belongs?;
         let thread = belongs.unwrap_or(self.threads.all().len() as u32);
         // A turn without words of its own opens nothing.
         let opens = belongs.is_none() && !self.log.terms(position).is_empty();
         let opened = self.threads.get(from).is_some_and(|thread| thread.turns == [id]);
-        if !says_something || thread == from || belongs.is_none() && (opened || !opens) {
+        if thread == from || belongs.is_none() && (opened || !opens) {
             return None;
         }
         let state = self.newest.take().and_then(|newest| newest.state);

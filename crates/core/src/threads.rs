@@ -488,7 +488,7 @@ pub fn subject_features(evidence: &Evidence<'_>, all: &[Closeness]) -> [f32; SUB
     let words = text.words();
     let phrase = |kind: PhraseKind| flag(text.phrase(kind).is_some_and(|p| p.words.start <= 5));
     let opens = |class: Class| flag(words.first().is_some_and(|w| w.class.has(class)));
-    let names = words.iter().filter(|w| w.capital && !w.opens() && w.is_content()).count();
+    let names = words.iter().filter(|word| word.is_name()).count();
     let unseen_count = mentions.held().iter().filter(|held| held.frequency == 0).count() as f32;
     let unseen = unseen_count / terms.len().max(1) as f32;
     let closest = all.iter().map(|close| close.similarity.max(close.answers)).fold(0.0, f32::max);

@@ -227,11 +227,6 @@ impl Vocabulary {
         }
     }
 
-    /// Numbers given out, those that are free again included.
-    pub fn size(&self) -> usize {
-        self.hashes.len()
-    }
-
     /// The words of a turn, of which there are so many, [`u8::MAX`] at most.
     #[inline]
     pub fn terms<'a>(&'a self, words: &'a [u8], count: u8) -> Terms<'a> {

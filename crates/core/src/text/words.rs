@@ -105,6 +105,11 @@ impl Word {
     pub const fn opens(&self) -> bool {
         self.start == 0 || self.gap.has(Gap::STOP)
     }
+
+    /// True for a word that is a name by its form: a capital that no sentence start explains.
+    pub const fn is_name(&self) -> bool {
+        self.capital && !self.opens() && self.is_content()
+    }
 }
 
 /// A phrase of the pack found in the turn, by word positions.
