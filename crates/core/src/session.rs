@@ -2171,6 +2171,40 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_that_says_it_returns_goes_where_it_says() {
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut session = Session::new("s", "", &options);
+        for (thread, ordinal, [asked, told]) in [
+            ("etcd", 0, ["How do I set up etcd for TLS?", "Create certificates and name them in etcd.conf."]),
+            ("etcd", 0, ["How long are the certificates valid?", "For one year."]),
+            ("dinner", 1, ["What shall I cook for six vegetarian guests?", "A lasagne or a mushroom risotto."]),
+            ("dinner", 1, ["How long does the lasagne take?", "Ninety minutes."]),
+            ("cat", 2, ["My cat sneezes all day. Should I worry?", "See a vet if it lasts."]),
+        ] {
+            for (role, content) in [(MessageRole::User, asked), (MessageRole::Assistant, told)] {
+                let told = session.append(role, content, Meta::default(), None, call, workspace).unwrap();
+                if let Appended::Turn(id) = told.appended {
+                    session.refile(id, ordinal, thread);
+                }
+            }
+        }
+        // Where no word tells the threads apart, the one that was left last is meant.
+        for (text, ordinal) in [
+            ("Let's go back.", 1),
+            ("OK, back to what we were doing.", 1),
+            ("Where were we with etcd?", 0),
+            ("Anyway, back to the certificates: how long does it take to make them?", 0),
+            ("Back to the cat: is it contagious?", 2),
+        ] {
+            let dry = CallOptions { dry_run: true, ..CallOptions::default() };
+            let of = session.assemble(text, None, &dry, None, call, workspace).unwrap().classification.thread;
+            assert_eq!(of.thread, ordinal, "{text} {of:?}");
+        }
+    }
+
+    #[test]
     fn positions_are_counted_in_the_lists_of_the_thread() {
         let options = Options::default();
         let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };

@@ -604,22 +604,31 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
         return decided(active, ThreadEvent::Stay, Reason::DependsOnLog, None);
     }
     let models = models();
+    let dormant = || {
+        let others = threads.of(evidence.speaker).filter(|at| *at != active && all[*at as usize].turns > 0);
+        others.map(|at| (models.dormant.score(&all[at as usize].features()), at))
+    };
+    let likest = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+    if said(PhraseKind::Return) {
+        // What the turn says of itself outweighs what its words resemble: "back to X" where X is the other thread's alone,
+        // and "let's go back" where no word tells the threads apart.
+        let named = dormant().filter(|(_, at)| all[*at as usize].exclusive > here.overlap).max_by(likest);
+        let left_last = || dormant().max_by_key(|(_, at)| threads.all()[*at as usize].last_active);
+        let unsaid = evidence.mentions.held().iter().all(|held| held.frequency == 0);
+        if let Some((_, back)) = if unsaid { left_last() } else { named } {
+            return decided(back, ThreadEvent::Resume, Reason::ReturnPhrase, None);
+        }
+    }
     let subject = subject_features(evidence, all);
     let stays = models.active.score(&here.features());
-    let dormant = threads
-        .of(evidence.speaker)
-        .filter(|at| *at != active)
-        .map(|at| (models.dormant.score(&all[at as usize].features()), at))
-        .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let dormant = dormant().max_by(likest);
     let opens = models.opens.read(&subject, evidence.meaning);
     let leaves = dormant.map(|(score, at)| (score + models.leaves.read(&subject, evidence.meaning), at));
     let odds = Odds::of(active, [stays, leaves.map_or(f32::NEG_INFINITY, |(score, _)| score), opens]);
     if let Some((score, other)) = leaves {
-        // What the turn says of itself outweighs what its words resemble: "back to X" where X is the other thread's alone.
-        let returns = said(PhraseKind::Return) && all[other as usize].exclusive > 0.0;
-        if returns || score > stays.max(opens) {
+        if score > stays.max(opens) {
             let reason = if said(PhraseKind::Return) { Reason::ReturnPhrase } else { Reason::Resumed };
-            return decided(other, ThreadEvent::Resume, reason, odds.filter(|_| !returns));
+            return decided(other, ThreadEvent::Resume, reason, odds);
         }
     }
     let digresses = said(PhraseKind::Digress)
