@@ -2190,17 +2190,43 @@ mod tests {
                 }
             }
         }
-        // Where no word tells the threads apart, the one that was left last is meant.
+        let mut filed = |locale: &str, text: &str| {
+            let options = Options { locale: locale.into(), ..Options::default() };
+            let (call, dry) =
+                (Call { options: &options, ..call }, CallOptions { dry_run: true, ..CallOptions::default() });
+            session.assemble(text, None, &dry, None, call, workspace).unwrap().classification.thread.thread
+        };
         for (text, ordinal) in [
-            ("Let's go back.", 1),
-            ("OK, back to what we were doing.", 1),
             ("Where were we with etcd?", 0),
             ("Anyway, back to the certificates: how long does it take to make them?", 0),
+            ("Back to the lasagne", 1),
             ("Back to the cat: is it contagious?", 2),
         ] {
-            let dry = CallOptions { dry_run: true, ..CallOptions::default() };
-            let of = session.assemble(text, None, &dry, None, call, workspace).unwrap().classification.thread;
-            assert_eq!(of.thread, ordinal, "{text} {of:?}");
+            assert_eq!(filed("en", text), ordinal, "{text}");
+        }
+        // Where no word tells the threads apart, the one that was left last is meant.
+        for (locale, text) in [
+            ("en", "Let's go back."),
+            ("en", "OK, back to what we were doing."),
+            ("es", "Volvamos a lo de antes."),
+            ("fr", "Revenons à nos moutons."),
+            ("de", "Gehen wir zurück."),
+            ("it", "Torniamo a quello che stavamo facendo."),
+            ("pt", "Vamos voltar."),
+            ("nl", "Terug naar waar we mee bezig waren."),
+            ("zh", "我们回到刚才的话题吧。"),
+            ("ja", "話を戻しましょう。"),
+            ("ko", "아까 하던 얘기로 돌아가죠."),
+            ("hi", "पहले वाली बात पर लौटते हैं।"),
+            ("ar", "لنعد إلى موضوعنا."),
+            ("ru", "Давай вернёмся назад."),
+            ("tr", "Önceki konuya dönelim."),
+        ] {
+            assert_eq!(filed(locale, text), 1, "{text}");
+        }
+        // A word of introduction is no return.
+        for text in ["As for the weather?", "At the beginning of a race, what does the umpire say?"] {
+            assert_ne!(filed("en", text), 1, "{text}");
         }
     }
 

@@ -594,11 +594,12 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
         let similarity = all.get(thread as usize).map_or(here.similarity, |close| close.similarity);
         Decision { thread, event, similarity, reason, odds }
     };
-    let said = |kind: PhraseKind| evidence.text.phrase(kind).is_some_and(|p| p.words.start <= 2);
+    let said = |kind: PhraseKind| evidence.text.phrase(kind).filter(|p| p.words.start <= 2);
     // A turn without a subject of its own carries the thread on.
+    let words = evidence.text.words();
     let outright = |p: &Phrase| {
         matches!(p.kind, PhraseKind::Continue | PhraseKind::Clarify | PhraseKind::ClarifyAlone)
-            && evidence.text.words().len() <= p.words.len() + 2
+            && words.len() <= p.words.len() + 2
     };
     if evidence.text.phrases().iter().any(outright) {
         return decided(active, ThreadEvent::Stay, Reason::DependsOnLog, None);
@@ -609,13 +610,17 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
         others.map(|at| (models.dormant.score(&all[at as usize].features()), at))
     };
     let likest = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-    if said(PhraseKind::Return) {
+    if let Some(phrase) = said(PhraseKind::Return) {
         // What the turn says of itself outweighs what its words resemble: "back to X" where X is the other thread's alone,
-        // and "let's go back" where no word tells the threads apart.
-        let named = dormant().filter(|(_, at)| all[*at as usize].exclusive > here.overlap).max_by(likest);
+        // and "let's go back", "back to what we were doing", where no word tells the threads apart.
+        let named = || dormant().filter(|(_, at)| all[*at as usize].exclusive > here.overlap).max_by(likest);
         let left_last = || dormant().max_by_key(|(_, at)| threads.all()[*at as usize].last_active);
-        let unsaid = evidence.mentions.held().iter().all(|held| held.frequency == 0);
-        if let Some((_, back)) = if unsaid { left_last() } else { named } {
+        let rest = (0..words.len()).filter(|at| !phrase.words.contains(at) && words[*at].is_content());
+        let known = |at| evidence.mentions.of_word(at).is_some_and(|held| held.frequency > 0);
+        let goes_back = words.len() <= phrase.words.len() + 5
+            && !rest.clone().any(known)
+            && rest.count() <= usize::from(!evidence.text.is_question());
+        if let Some((_, back)) = if goes_back { left_last() } else { named() } {
             return decided(back, ThreadEvent::Resume, Reason::ReturnPhrase, None);
         }
     }
@@ -627,16 +632,16 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
     let odds = Odds::of(active, [stays, leaves.map_or(f32::NEG_INFINITY, |(score, _)| score), opens]);
     if let Some((score, other)) = leaves {
         if score > stays.max(opens) {
-            let reason = if said(PhraseKind::Return) { Reason::ReturnPhrase } else { Reason::Resumed };
+            let reason = if said(PhraseKind::Return).is_some() { Reason::ReturnPhrase } else { Reason::Resumed };
             return decided(other, ThreadEvent::Resume, reason, odds);
         }
     }
-    let digresses = said(PhraseKind::Digress)
+    let digresses = said(PhraseKind::Digress).is_some()
         && here.overlap == 0.0
         && here.similarity < thresholds.stay
         && !evidence.mentions.terms().is_empty();
     if digresses || opens > stays && !evidence.mentions.terms().is_empty() {
-        let reason = if said(PhraseKind::Digress) { Reason::DigressPhrase } else { Reason::Unlike };
+        let reason = if said(PhraseKind::Digress).is_some() { Reason::DigressPhrase } else { Reason::Unlike };
         return decided(next, ThreadEvent::New, reason, odds.filter(|_| !digresses));
     }
     if here.similarity > thresholds.join {
