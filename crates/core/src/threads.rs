@@ -630,11 +630,9 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
     let opens = models.opens.read(&subject, evidence.meaning);
     let leaves = dormant.map(|(score, at)| (score + models.leaves.read(&subject, evidence.meaning), at));
     let odds = Odds::of(active, [stays, leaves.map_or(f32::NEG_INFINITY, |(score, _)| score), opens]);
-    if let Some((score, other)) = leaves {
-        if score > stays.max(opens) {
-            let reason = if said(PhraseKind::Return).is_some() { Reason::ReturnPhrase } else { Reason::Resumed };
-            return decided(other, ThreadEvent::Resume, reason, odds);
-        }
+    if let Some((_, other)) = leaves.filter(|(score, _)| *score > stays.max(opens)) {
+        let reason = if said(PhraseKind::Return).is_some() { Reason::ReturnPhrase } else { Reason::Resumed };
+        return decided(other, ThreadEvent::Resume, reason, odds);
     }
     let digresses = said(PhraseKind::Digress).is_some()
         && here.overlap == 0.0

@@ -15,7 +15,7 @@ pub enum EnumerationKind {
     Numbered,
     /// `A.` `b)` `Option C:`.
     Lettered,
-    /// `-` `*` `•` at the start of lines.
+    /// `-` `*` `•` at the start of lines, headings, `Monday: …`, or nothing but a line each.
     Bulleted,
     /// Lines of a Markdown table, the header left out.
     Table,
@@ -50,19 +50,33 @@ struct Marked {
     /// Number or letter position; 0 for bullets.
     label: u16,
     indent: usize,
-    /// Where the item's text begins.
-    body: usize,
-    /// Where its line begins.
+    start: Start,
+}
+
+/// Where an item begins.
+#[derive(Clone, Copy)]
+struct Start {
     line: usize,
+    /// Its text.
+    body: usize,
+    /// The number behind a bullet, and where the text behind that begins.
+    numbered: Option<(u16, usize)>,
+}
+
+impl Start {
+    const fn new(line: usize, body: usize) -> Self {
+        Self { line, body, numbered: None }
+    }
 }
 
 /// Every enumeration of at least two items in `source`, which `text` has read; outer lists before prose ones.
-/// Cost: linear, one pass over the lines and one over the words.
+/// Cost: linear, a few passes over the lines and one over the words.
 pub fn enumerations(source: &str, text: &Text) -> Vec<Enumeration> {
     let mut found = listed(source);
     found.extend(table(source));
     if found.is_empty() {
-        found.extend(inline_numbers(source).or_else(|| native_inline(source)));
+        let inline = inline_numbers(source).or_else(|| inline_labels(source)).or_else(|| native_inline(source));
+        found.extend(inline.or_else(|| headings(source)).or_else(|| bare_lines(source)));
     }
     found.extend(prose(source, text));
     found.extend(comma_lists(source, text));
@@ -78,55 +92,83 @@ fn lines(source: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
+/// Lists of lines with markers. One stays open while others stand inside its items, indented or not.
 fn listed(source: &str) -> Vec<Enumeration> {
-    let mut lists: Vec<(Open, usize)> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
     let mut done = Vec::new();
-    for line in lines(source) {
-        let Some(marked) = marker(source, &line) else { continue };
-        lists.retain(|(list, indent)| {
-            let keep = *indent <= marked.indent;
-            if !keep {
-                done.push(list.clone());
-            }
-            keep
-        });
-        let same = lists.iter_mut().find(|(list, indent)| *indent == marked.indent && list.takes(&marked));
-        if let Some((list, _)) = same {
-            list.starts.push((marked.line, marked.body));
+    for marked in lines(source).filter_map(|line| marker(source, &line)) {
+        let inner = open.iter().position(|list| list.indent > marked.indent).unwrap_or(open.len());
+        done.extend(open.drain(inner..));
+        if let Some(at) = open.iter().position(|list| list.takes(&marked)) {
+            done.extend(open.drain(at + 1..));
+            open[at].starts.push(marked.start);
             continue;
         }
-        if let Some(at) = lists.iter().position(|(_, indent)| *indent == marked.indent) {
-            done.push(lists.remove(at).0);
+        let again = |list: &Open| list.indent == marked.indent && list.kind == marked.kind;
+        if let Some(at) = open.iter().position(again) {
+            done.extend(open.drain(at..));
         }
-        let list = Open { kind: marked.kind, first: marked.label, starts: vec![(marked.line, marked.body)] };
-        lists.push((list, marked.indent));
+        open.push(Open::new(&marked));
     }
-    done.extend(lists.into_iter().map(|(list, _)| list));
+    done.extend(open);
     done.retain(|list| list.starts.len() > 1);
-    done.sort_by_key(|list| list.starts[0].0);
+    done.sort_by_key(|list| list.starts[0].line);
     done.iter().map(|list| list.finish(source)).collect()
 }
 
-/// A list under construction: where each item's line and body begin.
-#[derive(Clone)]
+/// A list under construction.
 struct Open {
     kind: EnumerationKind,
     first: u16,
-    starts: Vec<(usize, usize)>,
+    indent: usize,
+    starts: Vec<Start>,
 }
 
 impl Open {
+    fn new(marked: &Marked) -> Self {
+        let (kind, first) = match roman(marked.kind, marked.label) {
+            Some(1) => (EnumerationKind::Numbered, 1),
+            _ => (marked.kind, marked.label),
+        };
+        Self { kind, first, indent: marked.indent, starts: vec![marked.start] }
+    }
+
     fn takes(&self, marked: &Marked) -> bool {
-        self.kind == marked.kind
-            && (marked.label == 0 || usize::from(marked.label) == usize::from(self.first) + self.starts.len())
+        let next = |label: u16| usize::from(label) == usize::from(self.first) + self.starts.len();
+        let follows = self.kind == marked.kind && (marked.label == 0 || next(marked.label))
+            || self.kind == EnumerationKind::Numbered && roman(marked.kind, marked.label).is_some_and(next);
+        self.indent == marked.indent && follows
     }
 
     fn finish(&self, source: &str) -> Enumeration {
-        let items = self.starts.iter().enumerate().map(|(i, (_, body))| {
-            let end = self.starts.get(i + 1).map_or_else(|| last_item_end(source, *body), |(line, _)| *line);
-            (*body as u32, (*body + source[*body..end.max(*body)].trim_end().len()) as u32)
+        // Bullets with numbers behind them are numbers when each is the next.
+        let first = self.starts[0].numbered.map_or(0, |(first, _)| first);
+        let counted =
+            self.starts.iter().zip(first..).all(|(start, next)| start.numbered.is_some_and(|(n, _)| n == next));
+        let (kind, first) = if counted { (EnumerationKind::Numbered, first) } else { (self.kind, self.first) };
+        let items = self.starts.iter().enumerate().map(|(i, start)| {
+            let body = start.numbered.filter(|_| counted).map_or(start.body, |(_, body)| body);
+            let end = self.starts.get(i + 1).map_or_else(|| last_item_end(source, body), |next| next.line);
+            let item = source[body..end.max(body)].trim_end();
+            ((body + item.len() - item.trim_start().len()) as u32, (body + item.len()) as u32)
         });
-        Enumeration { kind: self.kind, items: items.collect(), first: self.first }
+        Enumeration { kind, items: items.collect(), first }
+    }
+}
+
+/// The list of these items, if there are two at least.
+fn counted_list(source: &str, kind: EnumerationKind, starts: Vec<Start>) -> Option<Enumeration> {
+    let list = Open { kind, first: u16::from(kind != EnumerationKind::Bulleted), indent: 0, starts };
+    (list.starts.len() > 1).then(|| list.finish(source))
+}
+
+/// "i", "v" and "x" as Roman numerals; the others are read as numbers at once.
+const fn roman(kind: EnumerationKind, label: u16) -> Option<u16> {
+    match (kind, label) {
+        (EnumerationKind::Lettered, 9) => Some(1),
+        (EnumerationKind::Lettered, 22) => Some(5),
+        (EnumerationKind::Lettered, 24) => Some(10),
+        _ => None,
     }
 }
 
@@ -140,61 +182,72 @@ fn marker(source: &str, line: &Range<usize>) -> Option<Marked> {
     let text = &source[line.clone()];
     let trimmed = text.trim_start();
     let indent = text.len() - trimmed.len();
-    let bare = trimmed.trim_start_matches(['*', '#', '_', '>']).trim_start_matches(' ');
-    let decorated = trimmed.len() - bare.len();
-    let body = |skip: usize| line.start + indent + skip;
     let bullet = ["- ", "* ", "• ", "– ", "· ", "‣ ", "◦ ", "+ ", "・", "●", "■"]
         .iter()
         .find(|mark| trimmed.starts_with(**mark));
+    let at = |rest: &str| line.end - rest.len();
     if let Some(mark) = bullet {
-        let inner = &trimmed[mark.len()..];
-        return Some(match label(inner.trim_start_matches(['*', '_'])) {
-            Some((kind, value, len)) if kind == EnumerationKind::Numbered => Marked {
-                kind,
-                label: value,
-                indent,
-                body: body(mark.len() + inner.len() - inner.trim_start_matches(['*', '_']).len() + len),
-                line: line.start,
-            },
-            _ => Marked { kind: EnumerationKind::Bulleted, label: 0, indent, body: body(mark.len()), line: line.start },
-        });
+        let inner = unboxed(&trimmed[mark.len()..]);
+        let bare = inner.trim_start_matches(['*', '_']);
+        let numbered = label(bare).filter(|(kind, ..)| *kind == EnumerationKind::Numbered);
+        let numbered = numbered.map(|(_, value, len)| (value, at(&bare[len..])));
+        let start = Start { numbered, ..Start::new(line.start, at(inner)) };
+        return Some(Marked { kind: EnumerationKind::Bulleted, label: 0, indent, start });
     }
-    let (kind, value, len) = label(bare).or_else(|| native_label(bare))?;
-    Some(Marked { kind, label: value, indent, body: body(decorated + len), line: line.start })
+    let bare = trimmed.trim_start_matches(['*', '#', '_', '>']).trim_start_matches(' ');
+    let (kind, label, len) = label(bare).or_else(|| native_label(bare))?;
+    Some(Marked { kind, label, indent, start: Start::new(line.start, at(&bare[len..])) })
 }
 
-/// `1.` `1)` `(1)` `1:` `A.` `b)` `Option C:` `Step 2:` at the start of a line: kind, value, length with the space.
+/// The text behind the box of a task: `[ ] done?`.
+fn unboxed(text: &str) -> &str {
+    ["[ ] ", "[x] ", "[X] "].iter().find_map(|mark| text.strip_prefix(mark)).unwrap_or(text)
+}
+
+/// `1.` `1)` `(1)` `1:` `1 -` `A.` `b)` `ii.` `Q3:` `Option C:` `**Step 2**:` at the start of a line, or `Day 3` as all of it: kind,
+/// value, length with the space.
 fn label(text: &str) -> Option<(EnumerationKind, u16, usize)> {
     let open = usize::from(text.starts_with('('));
-    let (word, skip) = match text[open..].split_once(' ') {
-        Some((word, rest))
-            if word.chars().all(char::is_alphabetic)
-                && word.len() > 2
-                && rest.starts_with(|c: char| c.is_ascii_alphanumeric() || digit(c).is_some()) =>
-        {
-            (rest, open + word.len() + 1)
-        }
-        _ => (&text[open..], open),
+    let letters = text[open..].chars().take_while(|c| c.is_alphabetic()).map(char::len_utf8).sum::<usize>();
+    let skip = match text.as_bytes()[open + letters..] {
+        [b' ', ..] if letters > 2 => open + letters + 1,
+        [b'0'..=b'9', ..] if letters == 1 && open == 0 && text.starts_with(char::is_uppercase) => 1,
+        _ => open,
     };
-    let digits = || word.chars().map_while(|c| digit(c).map(|value| (value, c.len_utf8())));
-    let (kind, value, len) = if (1..=3).contains(&digits().count()) {
-        let value = digits().fold(0, |value, (digit, _)| value * 10 + u16::from(digit));
-        (EnumerationKind::Numbered, value, digits().map(|(_, len)| len).sum())
-    } else {
+    let word = &text[skip..];
+    let named = skip > open;
+    let (kind, value, len) = number(word).or_else(|| {
         let letter = word.bytes().next().filter(u8::is_ascii_alphabetic)?;
-        (EnumerationKind::Lettered, u16::from(letter.to_ascii_lowercase() - b'a' + 1), 1)
+        Some((EnumerationKind::Lettered, u16::from(letter.to_ascii_lowercase() - b'a' + 1), 1))
+    })?;
+    let after = word[len..].trim_start_matches(['*', '_']);
+    let dash = after.trim_start();
+    let behind = if after.is_empty() && named && kind == EnumerationKind::Numbered {
+        after
+    } else if dash.len() < after.len() && dash.starts_with(['-', '–', '—']) {
+        dash.trim_start_matches(['-', '–', '—'])
+    } else {
+        let close = after.chars().next().filter(|c| matches!(c, '.' | ')' | ':' | ']' | '-' | '–'))?;
+        if named && close == '.' && kind == EnumerationKind::Lettered {
+            return None;
+        }
+        after[close.len_utf8()..].trim_start_matches(['*', '_', ')'])
     };
-    let after = &word[len..];
-    let close = after.chars().next().filter(|c| matches!(c, '.' | ')' | ':' | ']' | '-' | '–'))?;
-    let rest = &after[close.len_utf8()..];
-    let rest_trimmed = rest.trim_start_matches(['*', '_', ')']);
-    if !(rest_trimmed.is_empty() || rest_trimmed.starts_with(char::is_whitespace))
-        || (skip > open && close == '.' && kind == EnumerationKind::Lettered)
-    {
-        return None;
+    let closed = behind.is_empty() || behind.starts_with(char::is_whitespace);
+    closed.then(|| (kind, value, text.len() - behind.trim_start().len()))
+}
+
+/// One to three digits, or a Roman numeral of two letters or more: kind, value, length.
+fn number(text: &str) -> Option<(EnumerationKind, u16, usize)> {
+    const ROMAN: [&str; 10] = ["", "ii", "iii", "iv", "", "vi", "vii", "viii", "ix", ""];
+    let digits = || text.chars().map_while(|c| digit(c).map(|value| (value, c.len_utf8())));
+    if (1..=3).contains(&digits().count()) {
+        let value = digits().fold(0, |value, (digit, _)| value * 10 + u16::from(digit));
+        return Some((EnumerationKind::Numbered, value, digits().map(|(_, len)| len).sum()));
     }
-    let spaces = rest_trimmed.len() - rest_trimmed.trim_start().len();
-    Some((kind, value, skip + len + close.len_utf8() + (rest.len() - rest_trimmed.len()) + spaces))
+    let len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let at = ROMAN.iter().position(|numeral| len > 1 && numeral.eq_ignore_ascii_case(&text[..len]))?;
+    Some((EnumerationKind::Numbered, at as u16 + 1, len))
 }
 
 /// `①` `１．` `1、` `（一）` `一、` `가.` `A案：` `方案一：` at the start of a line, with or without a space behind: kind, value,
@@ -303,7 +356,7 @@ fn table(source: &str) -> Vec<Enumeration> {
 /// `1. … 2. … 3. …` inside running text.
 fn inline_numbers(source: &str) -> Option<Enumeration> {
     let bytes = source.as_bytes();
-    let mut starts: Vec<(usize, usize)> = Vec::new();
+    let mut starts = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let open = usize::from(bytes[at] == b'(');
@@ -315,14 +368,79 @@ fn inline_numbers(source: &str) -> Option<Enumeration> {
             let spaced = bytes.get(end + 1).is_some_and(u8::is_ascii_whitespace);
             let value: usize = source[at + open..end].parse().unwrap_or(0);
             if closed && spaced && value == starts.len() + 1 {
-                starts.push((at, end + 2));
+                starts.push(Start::new(at, end + 2));
             }
             at = end;
         }
         at += 1;
     }
-    let list = Open { kind: EnumerationKind::Numbered, first: 1, starts };
-    (list.starts.len() > 1).then(|| list.finish(source))
+    counted_list(source, EnumerationKind::Numbered, starts)
+}
+
+/// `Step 1: … Step 2: …` and `(i) … (ii) …` inside running text.
+fn inline_labels(source: &str) -> Option<Enumeration> {
+    let mut starts: Vec<Start> = Vec::new();
+    let words = source.split_ascii_whitespace().map(|word| word.as_ptr() as usize - source.as_ptr() as usize);
+    for at in words {
+        let next = |label: u16| usize::from(label) == starts.len() + 1;
+        let Some((kind, value, len)) = label(&source[at..]) else { continue };
+        let opens = source[at..].starts_with('(') || source[at..].starts_with(char::is_uppercase);
+        let counts = kind == EnumerationKind::Numbered && next(value) || roman(kind, value).is_some_and(next);
+        if opens && counts {
+            starts.push(Start::new(at, at + len));
+        }
+    }
+    counted_list(source, EnumerationKind::Numbered, starts)
+}
+
+/// Headings of the highest level that has several.
+fn headings(source: &str) -> Option<Enumeration> {
+    let found: Vec<(usize, Start)> = lines(source)
+        .filter_map(|line| {
+            let text = source[line.clone()].trim_start_matches('#');
+            let level = line.len() - text.len();
+            let body = text.strip_prefix(' ')?.trim_start();
+            (1..=6).contains(&level).then(|| (level, Start::new(line.start, line.end - body.len())))
+        })
+        .collect();
+    let several = |level: &usize| found.iter().filter(|(other, _)| other == level).count() > 1;
+    let level = (1..=6).find(several)?;
+    counted_list(
+        source,
+        EnumerationKind::Bulleted,
+        found.iter().filter(|(other, _)| *other == level).map(|(_, start)| *start).collect(),
+    )
+}
+
+/// `Monday: …` `**Lisbon** …`, or nothing but short lines: three in a row at least, blank lines aside.
+fn bare_lines(source: &str) -> Option<Enumeration> {
+    const LEAST: usize = 3;
+    let alike: [fn(&str) -> bool; 2] = [leads, short];
+    alike.iter().find_map(|alike| {
+        let mut runs = vec![Vec::new()];
+        for line in lines(source).filter(|line| !source[line.clone()].trim().is_empty()) {
+            match runs.last_mut() {
+                Some(run) if alike(&source[line.clone()]) => run.push(Start::new(line.start, line.start)),
+                _ => runs.push(Vec::new()),
+            }
+        }
+        let run = runs.into_iter().find(|run| run.len() >= LEAST)?;
+        counted_list(source, EnumerationKind::Bulleted, run)
+    })
+}
+
+/// True for a line that begins with a few words and a colon, or with words in bold.
+fn leads(line: &str) -> bool {
+    const WORDS: usize = 4;
+    let bold = |mark| line.strip_prefix(mark).is_some_and(|rest: &str| rest.contains(mark));
+    let lead = line.split_once([':', '：']).filter(|(_, rest)| !rest.trim().is_empty() && !rest.starts_with("//"));
+    bold("**") || bold("__") || lead.is_some_and(|(lead, _)| lead.split_whitespace().count() <= WORDS)
+}
+
+/// True for a line that is a few words and no sentence.
+fn short(line: &str) -> bool {
+    const LONGEST: usize = 60;
+    line.len() <= LONGEST && !line.ends_with(['.', '!', '?', ',', ';', ':', '。', '！', '？', '，', '：'])
 }
 
 /// `①…②…` and `（一）…（二）…` inside running text.
@@ -330,7 +448,7 @@ fn native_inline(source: &str) -> Option<Enumeration> {
     if source.is_ascii() {
         return None;
     }
-    let mut starts: Vec<(usize, usize)> = Vec::new();
+    let mut starts: Vec<Start> = Vec::new();
     for (at, c) in source.char_indices() {
         let mark = match c {
             '①'..='⑳' => circled(&source[at..]),
@@ -338,11 +456,11 @@ fn native_inline(source: &str) -> Option<Enumeration> {
             _ => None,
         };
         if let Some((_, len)) = mark.filter(|(value, _)| usize::from(*value) == starts.len() + 1) {
-            starts.push((at, at + len));
+            let body = &source[at + len..];
+            starts.push(Start::new(at, source.len() - body.trim_start().len()));
         }
     }
-    let list = Open { kind: EnumerationKind::Numbered, first: 1, starts };
-    (list.starts.len() > 1).then(|| list.finish(source))
+    counted_list(source, EnumerationKind::Numbered, starts)
 }
 
 /// "First, … Second, … Finally, …": ordinals that open a clause, in sequence.
@@ -513,6 +631,53 @@ mod tests {
             items("You can take the bus, the train, or a taxi.").last().unwrap(),
             &["the bus", "the train", "a taxi"]
         );
+    }
+
+    #[test]
+    fn numbers_behind_bullets_count_only_when_they_do() {
+        assert_eq!(items("- Day 1: hike\n- Day 2: swim")[0], ["hike", "swim"]);
+        assert_eq!(items("- Days 1-3: hike\n- Day 4: swim")[0], ["Days 1-3: hike", "Day 4: swim"]);
+        assert_eq!(items("- [x] hike\n- [ ] swim")[0], ["hike", "swim"]);
+    }
+
+    #[test]
+    fn a_list_goes_on_behind_one_that_its_item_holds() {
+        let nested = items("**1. Hike**\n- boots\n- map\n\n**2. Swim**\n- towel\n- cap\n\n3. Rest");
+        assert_eq!(nested[0].len(), 3);
+        assert!(nested[0][1].starts_with("Swim**"), "{nested:?}");
+        assert_eq!(nested[1..], [vec!["boots", "map"], vec!["towel", "cap"]]);
+    }
+
+    #[test]
+    fn labels_of_many_forms() {
+        for source in [
+            "Q1: tea\nQ2: milk\nQ3: water",
+            "i. tea\nii. milk\niii. water",
+            "(i) tea (ii) milk (iii) water",
+            "Step 1: tea Step 2: milk Step 3: water",
+            "1 - tea\n2 - milk\n3 - water",
+            "**Option 1**: tea\n**Option 2**: milk\n**Option 3**: water",
+            "Option A – tea\nOption B – milk\nOption C – water",
+            "### Day 1\ntea\n\n### Day 2\nmilk\n\n### Day 3\nwater",
+            "## tea\n## milk\n## water",
+            "tea\nmilk\nwater",
+        ] {
+            assert_eq!(items(source)[0], ["tea", "milk", "water"], "{source}");
+        }
+        assert_eq!(items("Mon: tea\nTue: milk\nWed: water")[0], ["Mon: tea", "Tue: milk", "Wed: water"]);
+        assert_eq!(items("**Mon** tea.\n\n**Tue** milk.\n\n**Wed** water.")[0].len(), 3);
+        assert_eq!(
+            items("# Plan\n## Sea\nswim\n### Where\n## Hills\nhike")[0],
+            ["Sea\nswim\n### Where", "Hills\nhike"]
+        );
+        assert!(items("g. tea\nh. milk\ni. water")[0].len() == 3, "a letter among letters");
+    }
+
+    #[test]
+    fn lines_of_prose_are_no_lists() {
+        assert!(items("It rained.\nWe stayed in.\nThen it stopped.").is_empty());
+        assert!(items("Dear Ann,\nit rained\nBest,\nBob").is_empty());
+        assert!(items("1.\n2.")[0].iter().all(|item| item.is_empty()));
     }
 
     #[test]
