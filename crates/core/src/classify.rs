@@ -617,23 +617,27 @@ fn settle(references: &mut [Reference], input: &Input<'_>, thread: Decision, dep
     let context = Context { thread: Some(thread.thread), ..input.context };
     references::settle(&context, returns, &buffers.resolving, references);
     if returns {
-        bring_home(references, input, thread, dependent, buffers);
+        bring_home(references, &context, input, thread, dependent, buffers);
     }
 }
 
 /// In a turn that returns to a thread, an expression for which nothing of that thread was in reach means the turn of it that is
-/// needed most.
+/// needed most, unless it names what only others have named.
 fn bring_home(
     references: &mut [Reference],
+    context: &Context<'_>,
     input: &Input<'_>,
     thread: Decision,
     dependent: bool,
-    Buffers { needing, recent, .. }: &mut Buffers,
+    Buffers { needing, recent, resolving, .. }: &mut Buffers,
 ) {
     let log = input.context.log;
     let inside = |id: u32| log.get(id).is_some_and(|turn| turn.thread == thread.thread);
+    let movable = |(at, of): &(usize, &mut Reference)| {
+        of.kind == ReferenceType::Entity && of.items.is_empty() && !references::is_foreign(context, resolving, *at)
+    };
     let mut astray = Vec::new();
-    for (at, reference) in references.iter_mut().enumerate().filter(|(_, r)| r.kind == ReferenceType::Entity) {
+    for (at, reference) in references.iter_mut().enumerate().filter(movable) {
         let abroad = |target: &mut Target| matches!(target, Target::Turn(id) if !inside(*id));
         astray.extend(reference.target.take_if(abroad).map(|target| (at, target)));
     }
@@ -645,6 +649,7 @@ fn bring_home(
     for (at, target) in astray {
         let others = home.is_some().then_some(target).into_iter().chain(references[at].alternatives.iter().copied());
         references[at].alternatives = others.collect();
+        references[at].reason = home.map_or(references[at].reason, |_| Reason::ResumedThread);
         references[at].target = home.or(Some(target));
     }
 }

@@ -147,6 +147,14 @@ impl Mentions {
         bits(self.held[number].turns).for_each(&mut each);
     }
 
+    /// The same for the term of word `at`; nothing for one that is not compared.
+    pub fn holders_of_word(&self, at: usize, log: &TurnLog, each: impl FnMut(usize)) {
+        let number = usize::from(self.of_word[at]);
+        if number < self.terms.len() {
+            self.holders(number, log, each);
+        }
+    }
+
     /// Bit n: the n-th turn from `position` on, one of the newest, holds a term.
     pub fn since(&self, held: &Held, position: usize) -> u64 {
         debug_assert!(position >= self.first);

@@ -16,7 +16,7 @@ pub use antecedents::TARGET_FEATURES;
 pub use candidates::{Candidate, Shape, detect_referential_expressions};
 pub use features::CANDIDATE_FEATURES;
 pub use ordinal::Selector;
-pub use resolve::{Buffers, Context, inspect, resolve_references, settle};
+pub use resolve::{Buffers, Context, inspect, is_foreign, resolve_references, settle};
 
 use std::ops::Range;
 

@@ -57,6 +57,25 @@ impl Context<'_> {
         self.log.position(turn).is_some_and(|at| self.thread == Some(self.log.traits()[at].thread))
     }
 
+    /// True for a thing that is named and that only turns of other threads have named: "that bike", and not "these types *of eggs*"
+    /// where the thread speaks of eggs.
+    fn is_foreign(&self, candidate: &Candidate) -> bool {
+        const BEHIND: usize = 3;
+        let words = self.text.words();
+        let Some(head) = candidate.head else { return false };
+        let end = candidate.words.end;
+        let goes_on = words.get(end).is_some_and(|word| word.class.has(Class::PREPOSITION));
+        let behind = if goes_on { end..words.len().min(end + BEHIND) } else { end..end };
+        let mut threads = (false, false);
+        for at in candidate.words.clone().chain(behind) {
+            self.mentions.holders_of_word(at, self.log, |holder| {
+                let own = self.thread == Some(self.log.traits()[holder].thread);
+                threads = (threads.0 || own, threads.1 || !own && at == head);
+            });
+        }
+        threads == (false, true)
+    }
+
     /// Tool results: those of other threads, oldest first, then those of this one.
     fn results(&self) -> impl DoubleEndedIterator<Item = &ScratchEntry> + Clone {
         let outside = self.scratch.iter().filter(|entry| !self.is_inside(entry.turn));
@@ -167,8 +186,9 @@ pub fn resolve_references(context: &Context<'_>, buffers: &mut Buffers, resolved
 }
 
 /// What references mean once the turn is filed in `context.thread`; `buffers` and `resolved` are those of [`resolve_references`].
-/// Where a target is of another thread, an expression that could mean several turns means the best alternative of this one;
-/// if the turn `returns` to it from the active one, lists, tool results, requests and answers are looked for again.
+/// Where a target is of another thread, an expression that could mean several turns means the best alternative of this one. If the
+/// turn `returns` to it from the active one, lists, tool results, requests and answers are looked for again, and what it names
+/// is left where only others have named it.
 pub fn settle(context: &Context<'_>, returns: bool, buffers: &Buffers, resolved: &mut [Reference]) {
     let Buffers { candidates, accepted, offers, .. } = buffers;
     let scene = OnceCell::new();
@@ -180,8 +200,9 @@ pub fn settle(context: &Context<'_>, returns: bool, buffers: &Buffers, resolved:
         if reference.target.as_ref().is_some_and(inside) {
             continue;
         }
-        if reference.kind == ReferenceType::Entity {
-            if let Some(first) = &mut reference.target
+        if reference.kind == ReferenceType::Entity && reference.items.is_empty() {
+            if !(returns && context.is_foreign(&candidates[*at]))
+                && let Some(first) = &mut reference.target
                 && let Some(other) = reference.alternatives.iter_mut().find(|target| inside(target))
             {
                 std::mem::swap(first, other);
@@ -191,6 +212,11 @@ pub fn settle(context: &Context<'_>, returns: bool, buffers: &Buffers, resolved:
             *reference = resolve(&candidates[*at], *probability, scene);
         }
     }
+}
+
+/// True when the reference number `at` names a thing that only turns of other threads have named.
+pub fn is_foreign(context: &Context<'_>, buffers: &Buffers, at: usize) -> bool {
+    context.is_foreign(&buffers.candidates[buffers.accepted[at].0])
 }
 
 /// The same words once more are the same reference (G-34).
@@ -360,7 +386,8 @@ fn ordinal(candidate: &Candidate, scene: &Scene<'_>) -> Option<Found> {
         (Some((turn, list, _)), Some((entry, _))) => {
             let inline = u32::from(list.kind == EnumerationKind::Inline);
             // The thread's come first, then the newer: what came with a turn came after it, unless that listed something itself.
-            let weigh = |turn: u32, of: u32| (context.is_inside(turn), of);
+            let foreign = context.is_foreign(candidate);
+            let weigh = |turn: u32, of: u32| (!foreign && context.is_inside(turn), of);
             weigh(entry.turn, entry.turn) >= weigh(turn.id, turn.id.saturating_sub(inline))
         }
         (None, Some(_)) => true,
@@ -416,7 +443,7 @@ fn told(candidate: &Candidate, context: &Context<'_>) -> bool {
 }
 
 /// "those two", "the three tents": all rows of a tool result or items of a written list that has as many, when it came
-/// with the last answers.
+/// with the last answers, of the thread if there is one.
 fn all_of(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
     const REACH: usize = 6;
     let Some(Selector::All(n)) = candidate.selector else { return None };
@@ -426,7 +453,9 @@ fn all_of(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
     let listed = |turn: &Turn<'_>| {
         turn.lists().any(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)
     };
-    let turn = context.log.turns().iter().rev().take(REACH).find(listed);
+    let turns = || context.log.turns().iter().rev();
+    let own = turns().filter(|turn| context.thread == Some(turn.thread)).take(REACH).find(listed);
+    let turn = own.or_else(|| turns().take(REACH).find(listed));
     let entry = context.results().rev().find(|entry| entry.rows == n);
     if let Some(entry) = entry.filter(|entry| candidate.head.is_none() && turn.is_none_or(|turn| turn.id < entry.turn))
     {
@@ -475,6 +504,9 @@ fn newest_list<'a>(
     let lists = context.log.traits().iter().enumerate().rev().filter(reached);
     let question = |at: usize| at.checked_sub(1).filter(|before| turns.at(*before).role == Role::User);
     let about = |at: usize| whole.share(at, question(at));
+    let named = |at: usize| head.is_some_and(|word| scene.holds(word, at));
+    // "Would that bike carry the second tent?": the lists of tents are another thread's.
+    let foreign = context.is_foreign(candidate);
     let elsewhere = lists.clone().filter(|(_, of)| !inside(of)).map(|(at, _)| about(at)).fold(0.0, f32::max);
     let mut best: Option<(f32, Turn<'_>, &Enumeration, Vec<u32>)> = None;
     for (position, of) in lists {
@@ -484,8 +516,7 @@ fn newest_list<'a>(
             let Some(positions) = positions(selector, list) else { continue };
             let about = about(position);
             // Unless the turn says that it means another: "and of the tents, the second one?"
-            let inside = inside(of) && about + 0.5 > elsewhere;
-            let named = head.is_some_and(|at| scene.holds(at, position));
+            let inside = inside(of) && !foreign && about + 0.5 > elsewhere;
             let prose = f32::from(u8::from(written && list.kind == EnumerationKind::Inline));
             let score = list_weight(list) - 0.5 * prose + f32::from(u8::from(turn.role == Role::Assistant)) * 0.3
                 - (distance as f32 * 0.12).min(0.9)
@@ -493,7 +524,7 @@ fn newest_list<'a>(
                 + near.share(position, question) * 1.5
                 + about * 0.6
                 + 0.5 * context.similarity(position)
-                + f32::from(u8::from(named)) * 0.25;
+                + f32::from(u8::from(named(position))) * 0.25;
             if best.as_ref().is_none_or(|(top, ..)| score > *top) {
                 best = Some((score, turn, list, positions));
             }
@@ -688,7 +719,9 @@ fn action(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     {
         return Found::at(ReferenceType::Action, Target::Turn(about), Reason::TopicTurn);
     }
-    if let Some(answer) = context.log.last(Role::Assistant).filter(|_| told) {
+    let answers = || turns.iter().rev().filter(|turn| turn.role == Role::Assistant);
+    let last_answer = || answers().find(|turn| context.thread == Some(turn.thread)).or_else(|| answers().next());
+    if told && let Some(answer) = last_answer() {
         return Found::at(ReferenceType::Action, Target::Turn(answer.id), Reason::LastAction);
     }
     let requests = || turns.iter().rev().filter(|turn| turn.role == Role::User && turn.request);
@@ -697,8 +730,9 @@ fn action(candidate: &Candidate, scene: &Scene<'_>) -> Found {
         .or_else(|| requests().next())
         .or_else(|| context.log.last(Role::User));
     let Some(asked) = asked else { return Found::nothing(ReferenceType::Action, Reason::NoAntecedent) };
-    let answer = turns.iter().find(|turn| turn.id > asked.id && turn.role == Role::Assistant);
-    match answer {
+    let answers_it =
+        |turn: &Turn<'_>| turn.id > asked.id && turn.role == Role::Assistant && turn.thread == asked.thread;
+    match turns.iter().find(answers_it) {
         Some(answer) => Found {
             alternatives: [Target::Turn(asked.id)].into_iter().collect(),
             ..Found::at(ReferenceType::Action, Target::Turn(answer.id), Reason::LastAction)
