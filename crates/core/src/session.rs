@@ -414,6 +414,12 @@ impl Session {
         self.embedding.as_ref()
     }
 
+    /// False when parts of a session that was stored do not fit each other.
+    pub(crate) fn is_sound(&self) -> bool {
+        let dim = self.embedding.as_ref().map_or(0, |of| of.dimensions);
+        self.threads.is_sound() && self.log.is_sound(self.threads.all().len(), dim)
+    }
+
     /// Makes a session of what was stored, as one that `fresh` is would keep it.
     pub(crate) fn loaded(&mut self, fresh: Self) {
         self.embedding = fresh.embedding;
@@ -1748,8 +1754,10 @@ impl Session {
 
     /// Erases a turn with its vector, its coverage, its tool results and its links (G-72); false when there is no such
     /// turn.
-    pub fn delete_turn(&mut self, id: u32) -> bool {
+    pub fn delete_turn(&mut self, id: u32, workspace: &mut Workspace) -> bool {
         let Some(turn) = self.log.get(id) else { return false };
+        // The buffers hold what was read last, and words that no pack knows.
+        *workspace = Workspace::default();
         self.revision = Revision::default();
         // A thread is named after its first turn: the name goes with it.
         for thread in self.threads.named_after(id) {
@@ -2038,7 +2046,7 @@ mod tests {
         session.update_thread(None, None, None, Some(vec!["in German".into()])).unwrap();
         assert!(!kept(&session, TURN, &plain, workspace));
         look(&session, workspace);
-        session.delete_turn(1);
+        session.delete_turn(1, workspace);
         assert!(!kept(&session, TURN, &plain, workspace));
     }
 
@@ -2094,7 +2102,7 @@ mod tests {
         // Seen from before the turn, the name is free again.
         assert_eq!(session.slug_for("Who won the Nobel Prize in 1998?", 5, &options), moved.from);
         // It was made of the turn's words, and goes with them (G-72).
-        assert!(session.delete_turn(moved.turn));
+        assert!(session.delete_turn(moved.turn, workspace));
         assert!(session.thread_state(Some(&moved.from)).is_err());
         assert!(!session.threads().all().iter().any(|thread| thread.slug.contains("nobel")));
     }
@@ -2257,6 +2265,100 @@ mod tests {
             let counted = of.references.iter().flat_map(|r| &r.items).map(|item| &*item.text);
             assert_eq!((of.thread.thread, counted.collect()), (0, vec![item]), "{said}");
         }
+    }
+
+    /// A session of these turns, each in the thread given.
+    fn filed(turns: &[(u32, MessageRole, &str)], call: Call<'_>, workspace: &mut Workspace) -> Session {
+        let mut session = Session::new("s", "", call.options);
+        for (thread, role, content) in turns {
+            let told = session.append(*role, content, Meta::default(), None, call, workspace).unwrap();
+            if let Appended::Turn(id) = told.appended {
+                session.refile(id, *thread, ["tents", "bikes", "trains"][*thread as usize]);
+            }
+        }
+        session
+    }
+
+    #[test]
+    fn what_a_returning_turn_names_is_where_it_was_named() {
+        use MessageRole::{Assistant, User};
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut turns = vec![
+            (0, User, "Recommend me three tents for winter camping."),
+            (0, Assistant, "1. Hilleberg Nallo: light.\n2. Exped Venus: roomy.\n3. MSR Access: cheap."),
+            (1, User, "Which three road bikes are good for commuting?"),
+            (1, Assistant, "1. Trek Domane\n2. Giant Contend\n3. Canyon Endurace"),
+        ];
+        for _ in 0..4 {
+            turns.push((1, User, "How heavy is that bike?"));
+            turns.push((1, Assistant, "The bike weighs ten kilograms."));
+        }
+        let mut session = filed(&turns, call, workspace);
+        let dry = CallOptions { dry_run: true, ..CallOptions::default() };
+        let mut ask = |text: &str| session.assemble(text, None, &dry, None, call, workspace).unwrap().classification;
+        let items = |of: &Classification| {
+            of.references.iter().flat_map(|r| &r.items).map(|i| i.text.clone()).collect::<Vec<_>>()
+        };
+        // All of a list: its items are those of the turn that is pointed at.
+        let of = ask("Back to the tents: compare those three.");
+        let all = of.references.iter().find(|r| !r.items.is_empty()).unwrap_or_else(|| panic!("{of:?}"));
+        assert_eq!((all.target, items(&of).len()), (Some(Target::Turn(2)), 3), "{of:?}");
+        assert!(all.items[0].text.starts_with("Hilleberg"));
+        // What only the other thread has named is there, in a turn that returns.
+        let of = ask("Back to camping tents: is the Nallo lighter than that bike?");
+        assert_eq!(of.thread.thread, 0);
+        assert!(turn_targets(&of.references).any(|id| id > 4), "{of:?}");
+        // And the other way round: its lists, in one that stays.
+        assert_eq!(items(&ask("Would that bike carry the second tent?")), ["Exped Venus: roomy."]);
+    }
+
+    #[test]
+    fn an_action_is_answered_in_its_thread() {
+        use MessageRole::{Assistant, User};
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let turns = [
+            (0, User, "Write me a packing list for winter camping with tents."),
+            (0, Assistant, "Tent, stove, sleeping bag."),
+            (1, User, "Different question: recommend a road bike for commuting."),
+            (1, Assistant, "The Giant Contend."),
+        ];
+        let mut session = filed(&turns, call, workspace);
+        let dry = CallOptions { dry_run: true, ..CallOptions::default() };
+        let mut action = |session: &mut Session, text: &str| {
+            let of = session.assemble(text, None, &dry, None, call, workspace).unwrap().classification;
+            of.references.into_iter().find(|r| r.kind == ReferenceType::Action).unwrap().target
+        };
+        let told = "Back to camping with tents: do the same as you did for summer.";
+        assert_eq!(action(&mut session, told), Some(Target::Turn(2)));
+        // An answer that was erased is not another thread's.
+        session.delete_turn(2, &mut Workspace::default());
+        let again = "Back to camping with tents: do the same for summer.";
+        assert_eq!(action(&mut session, again), Some(Target::Turn(1)));
+    }
+
+    #[test]
+    fn an_erased_word_is_nowhere() {
+        const SECRET: &str = "zorblaxina";
+        let options = Options::default();
+        let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+        let workspace = &mut Workspace::default();
+        let mut session = Session::new("s", "", &options);
+        for content in ["My patient is Zorblaxina Quimby.", "Which port does etcd use?"] {
+            session.append(MessageRole::User, content, Meta::default(), None, call, workspace).unwrap();
+        }
+        let mut text = Text::default();
+        text.read(SECRET, &Pack::of("en"));
+        let hash = postcard::to_stdvec(&text.words()[0].term).unwrap();
+        let held = |session: &Session| session.snapshot().windows(hash.len()).any(|bytes| bytes == hash);
+        let key = format!("{:?}", crate::word_table::key(SECRET.as_bytes()).unwrap());
+        let read = |workspace: &Workspace| format!("{workspace:?}").contains(&key);
+        assert!(held(&session) && read(workspace));
+        assert!(session.delete_turn(1, workspace));
+        assert!(!held(&session) && !read(workspace));
     }
 
     #[test]

@@ -47,6 +47,9 @@ impl Session {
         }
         let mut session: Self =
             postcard::from_bytes(body).map_err(|e| invalid(&format!("the snapshot cannot be read: {e}")))?;
+        if !session.is_sound() {
+            return Err(invalid("the snapshot's parts do not fit each other"));
+        }
         if session.id() != id {
             return Err(Error::limit(Code::InvalidSnapshot, "the snapshot's session", session.id(), id));
         }
@@ -72,5 +75,57 @@ impl Session {
         }
         session.loaded(fresh);
         Ok(session)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::CallOptions;
+    use crate::session::{Call, MessageRole, Meta, Workspace};
+    use crate::tokens::Counter;
+
+    /// Whoever can write a snapshot can write its checksum.
+    #[test]
+    fn no_byte_of_a_snapshot_is_trusted() {
+        let vectors = |at: usize| -> Vec<f32> { (0..4).map(|i| f32::from(u8::from(i == at % 4))).collect() };
+        for form in ["f32", "i8"] {
+            let json = format!(r#"{{"embedder":{{"host":{{"id":"m","dimensions":4}}}},"vectors":"{form}"}}"#);
+            let options = Options::parse(&json).unwrap();
+            let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
+            let workspace = &mut Workspace::default();
+            let mut session = Session::new("s", "", &options);
+            for at in 0..3 {
+                let asked = format!("Which port does etcd {at} use, and the garden violin?");
+                let vector = vectors(at);
+                session.append(MessageRole::User, &asked, Meta::default(), Some(&vector), call, workspace).unwrap();
+                let told = format!("1. Port 23{at}\n2. Harbour violin {at}");
+                session.append(MessageRole::Assistant, &told, Meta::default(), Some(&vector), call, workspace).unwrap();
+            }
+            let whole = session.snapshot();
+            let (mut refused, mut read) = (0, 0);
+            for at in HEADER..whole.len() {
+                for value in [0, 0x7f, 0x80, 0xff, whole[at] ^ 1] {
+                    let mut bytes = whole.clone();
+                    bytes[at] = value;
+                    let sum = Sha256::digest(&bytes[HEADER..]);
+                    bytes[8..HEADER].copy_from_slice(&sum);
+                    let Ok(mut session) = Session::restore(&bytes, "s", "", &options) else {
+                        refused += 1;
+                        continue;
+                    };
+                    read += 1;
+                    // Whatever it says by now, it is a session.
+                    let dry = CallOptions { dry_run: true, ..CallOptions::default() };
+                    let asked = "And the second one, for the violin?";
+                    let vector = vectors(at);
+                    drop(session.assemble(asked, Some(&vector), &dry, None, call, workspace));
+                    drop(session.append(MessageRole::User, asked, Meta::default(), Some(&vector), call, workspace));
+                    session.delete_turn(1, workspace);
+                    session.snapshot();
+                }
+            }
+            assert!(refused > 500 && read > 500, "{form}: {refused} refused, {read} read");
+        }
     }
 }

@@ -131,6 +131,12 @@ impl Odds {
 }
 
 impl Threads {
+    /// True when every thread that is pointed at is there: of threads that were stored, by whomever.
+    pub fn is_sound(&self) -> bool {
+        let moved = self.threads.iter().filter_map(|thread| thread.moved);
+        self.active.iter().flatten().copied().chain(moved).all(|at| (at as usize) < self.threads.len())
+    }
+
     /// All threads, by ordinal.
     pub fn all(&self) -> &[Thread] {
         &self.threads

@@ -378,6 +378,24 @@ impl TurnLog {
         self.index_words(self.vocabulary.outgrows(self.len(), 0));
     }
 
+    /// True when the columns fit each other, the number of threads and the length of vectors: of a log that was stored, by
+    /// whomever.
+    pub fn is_sound(&self, threads: usize, dim: usize) -> bool {
+        let (marks, places, traits) = (&self.marks, &self.places, &self.traits);
+        marks.len() == places.len()
+            && marks.len() == traits.len()
+            && marks.is_sorted_by(|before, after| before.id < after.id)
+            && marks.last().is_none_or(|newest| newest.id <= self.next)
+            && self.vectors.as_ref().is_none_or(|vectors| vectors.is_sound(marks.len(), dim))
+            && (0..marks.len()).all(|at| {
+                let (text, words) = self.begin(at);
+                let words = self.words.get(words..places[at].words as usize);
+                self.text.get(text..places[at].text as usize).is_some()
+                    && words.is_some_and(|words| self.vocabulary.terms(words, traits[at].terms).is_sound())
+                    && (traits[at].thread as usize) < threads
+            })
+    }
+
     /// The form that vectors are kept in.
     pub fn form(&self) -> VectorForm {
         self.form

@@ -67,6 +67,16 @@ impl Vectors {
         }
     }
 
+    /// True when there are so many, each of numbers that a unit vector has: of vectors that were stored, by whomever.
+    pub fn is_sound(&self, turns: usize, dim: usize) -> bool {
+        const MOST: f32 = 1.01;
+        let bounded = match self {
+            Self::F32 { rows, .. } => rows.as_slice().iter().all(|x| x.abs() <= MOST),
+            Self::I8(codes) => codes.is_sound(MOST),
+        };
+        bounded && self.len() == turns && self.dim() == dim
+    }
+
     /// True without vectors.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -264,6 +264,15 @@ impl<'a> Terms<'a> {
         if self.count < u8::MAX { usize::from(self.count) } else { self.numbers().count() }
     }
 
+    /// True when they are of the vocabulary, different from each other and as many as they are said to be.
+    pub fn is_sound(&self) -> bool {
+        let mut numbers: Vec<u32> = self.numbers().collect();
+        numbers.sort_unstable();
+        numbers.len().min(usize::from(u8::MAX)) == usize::from(self.count)
+            && numbers.is_sorted_by(|before, after| before < after)
+            && numbers.last().is_none_or(|last| (*last as usize) < self.hashes.len())
+    }
+
     /// True without words.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()

@@ -118,7 +118,7 @@ fn an_erased_turn_gives_back_what_it_held() {
         dialogue(&mut session, call, &mut workspace, |_| Meta::default());
         whole = session.bytes();
         for turn in 1..=40 {
-            assert!(session.delete_turn(turn));
+            assert!(session.delete_turn(turn, &mut workspace));
         }
         session
     });
@@ -188,7 +188,7 @@ proptest! {
                         session.append(MessageRole::Tool, &said, meta, None, call, &mut workspace).unwrap();
                     }
                     Step::Retry => {}
-                    Step::Erase(turn) => drop(session.delete_turn(turn)),
+                    Step::Erase(turn) => drop(session.delete_turn(turn, &mut workspace)),
                     Step::Load => *session = Session::restore(&session.snapshot(), "s", "", &options).unwrap(),
                 }
                 // A question is asked, or asked again; one that was erased or has left the log is refused then.

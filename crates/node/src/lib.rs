@@ -429,7 +429,7 @@ pub fn update_thread(session: u32, update: Utf16String) -> Result<()> {
 pub fn delete_turn(env: &napi::Env, session: u32, id: u32) -> Result<bool> {
     js(|| {
         with_session(session, |cx| {
-            let held = cx.session.delete_turn(id);
+            let held = cx.delete_turn(id);
             cx.report(*env);
             Ok(held)
         })

@@ -302,6 +302,10 @@ impl InSession<'_> {
         Ok(result)
     }
 
+    pub fn delete_turn(&mut self, id: u32) -> bool {
+        self.session.delete_turn(id, &mut self.engine.workspace)
+    }
+
     /// Reports what the session weighs in steps, since telling costs more than most turns add.
     pub fn report(&mut self, env: Env) {
         const STEP: i64 = 1 << 13;

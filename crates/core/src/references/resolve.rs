@@ -197,11 +197,14 @@ pub fn settle(context: &Context<'_>, returns: bool, buffers: &Buffers, resolved:
         Target::Scratch(ordinal) => context.scratch.get(*ordinal).is_some_and(|entry| context.is_inside(entry.turn)),
     };
     for ((at, probability), reference) in accepted.iter().zip(resolved) {
-        if reference.target.as_ref().is_some_and(inside) {
+        let candidate = &candidates[*at];
+        // "Those three" may have found no list of three so far.
+        let listless = candidate.selector.is_some() && reference.items.is_empty();
+        if reference.target.as_ref().is_some_and(inside) && !listless {
             continue;
         }
-        if reference.kind == ReferenceType::Entity && reference.items.is_empty() {
-            if !(returns && context.is_foreign(&candidates[*at]))
+        if reference.kind == ReferenceType::Entity && candidate.selector.is_none() {
+            if !(returns && context.is_foreign(candidate))
                 && let Some(first) = &mut reference.target
                 && let Some(other) = reference.alternatives.iter_mut().find(|target| inside(target))
             {
@@ -209,7 +212,7 @@ pub fn settle(context: &Context<'_>, returns: bool, buffers: &Buffers, resolved:
             }
         } else if returns {
             let scene = scene.get_or_init(|| Scene::new(context, offers));
-            *reference = resolve(&candidates[*at], *probability, scene);
+            *reference = resolve(candidate, *probability, scene);
         }
     }
 }

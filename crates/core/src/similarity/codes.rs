@@ -113,6 +113,14 @@ impl Codes {
         self.steps.len()
     }
 
+    /// True when every row has a step and a loss, and none is worth more than `most`.
+    pub fn is_sound(&self, most: f32) -> bool {
+        let within = |x: &f32| (0.0..=most).contains(x);
+        self.rows.len() == self.len()
+            && self.losses.len() == self.len()
+            && self.steps.iter().chain(&self.losses).all(within)
+    }
+
     /// True without rows.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
