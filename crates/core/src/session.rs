@@ -2232,6 +2232,8 @@ mod tests {
         ] {
             assert_eq!(filed(locale, text), 1, "{text}");
         }
+        // A word that both subjects have by chance does not hold back one that says it leaves.
+        assert_eq!(filed("en", "Different question: how long do eggs keep in the fridge?"), 3);
         // A word of introduction is no return.
         for text in ["As for the weather?", "At the beginning of a race, what does the umpire say?"] {
             assert_ne!(filed("en", text), 1, "{text}");

@@ -640,8 +640,10 @@ pub fn assign(threads: &Threads, evidence: &Evidence<'_>, thresholds: Thresholds
         let reason = if said(PhraseKind::Return).is_some() { Reason::ReturnPhrase } else { Reason::Resumed };
         return decided(other, ThreadEvent::Resume, reason, odds);
     }
+    // Words that both subjects share by chance: "different question: which *three* bikes …".
+    const LITTLE: f32 = 0.25;
     let digresses = said(PhraseKind::Digress).is_some()
-        && here.overlap == 0.0
+        && here.overlap < LITTLE
         && here.similarity < thresholds.stay
         && !evidence.mentions.terms().is_empty();
     if digresses || opens > stays && !evidence.mentions.terms().is_empty() {
