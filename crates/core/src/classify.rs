@@ -633,13 +633,14 @@ fn bring_home(
 ) {
     let log = input.context.log;
     let inside = |id: u32| log.get(id).is_some_and(|turn| turn.thread == thread.thread);
-    let movable = |(at, of): &(usize, &mut Reference)| {
-        of.kind == ReferenceType::Entity && of.items.is_empty() && !references::is_foreign(context, resolving, *at)
-    };
+    let abroad = |target: &Target| matches!(target, Target::Turn(id) if !inside(*id));
     let mut astray = Vec::new();
-    for (at, reference) in references.iter_mut().enumerate().filter(movable) {
-        let abroad = |target: &mut Target| matches!(target, Target::Turn(id) if !inside(*id));
-        astray.extend(reference.target.take_if(abroad).map(|target| (at, target)));
+    for (at, reference) in references.iter_mut().enumerate() {
+        let moves = reference.kind == ReferenceType::Entity
+            && reference.items.is_empty()
+            && reference.target.as_ref().is_some_and(abroad)
+            && !references::is_foreign(context, resolving, at);
+        astray.extend(reference.target.take_if(|_| moves).map(|target| (at, target)));
     }
     if astray.is_empty() {
         return;

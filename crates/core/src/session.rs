@@ -2139,32 +2139,36 @@ mod tests {
         assert_eq!(told.refiled, None);
     }
 
+    /// A session of questions and answers, each filed in the thread given.
+    fn filed(
+        exchanges: &[(u32, impl AsRef<str>, impl AsRef<str>)],
+        call: Call<'_>,
+        workspace: &mut Workspace,
+    ) -> Session {
+        let mut session = Session::new("s", "", call.options);
+        for (thread, asked, told) in exchanges {
+            for (role, content) in [(MessageRole::User, asked.as_ref()), (MessageRole::Assistant, told.as_ref())] {
+                let told = session.append(role, content, Meta::default(), None, call, workspace).unwrap();
+                if let Appended::Turn(id) = told.appended {
+                    session.refile(id, *thread, &format!("thread-{thread}"));
+                }
+            }
+        }
+        session
+    }
+
     #[test]
     fn a_turn_that_returns_from_far_away_points_at_its_own_thread() {
         let options = Options::default();
         let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
         let workspace = &mut Workspace::default();
-        let mut session = Session::new("s", "", &options);
-        let mut say = |role, content: &str, thread: &str, ordinal: u32| {
-            let told = session.append(role, content, Meta::default(), None, call, workspace).unwrap();
-            if let Appended::Turn(id) = told.appended {
-                session.refile(id, ordinal, thread);
-            }
-        };
-        let sourdough = [
-            (MessageRole::User, "How do I keep a sourdough starter alive?"),
-            (
-                MessageRole::Assistant,
-                "Feed the sourdough starter with flour and water once a day, and leave it on the counter.",
-            ),
-        ];
-        for (role, content) in sourdough {
-            say(role, content, "sourdough", 0);
-        }
-        for day in 1..=20 {
-            say(MessageRole::User, &format!("What is there to see in Lisbon on day {day} of our trip?"), "lisbon", 1);
-            say(MessageRole::Assistant, &format!("On day {day} take tram {day} to a museum in Lisbon."), "lisbon", 1);
-        }
+        let starter = "Feed the sourdough starter with flour and water once a day, and leave it on the counter.";
+        let mut exchanges = vec![(0, "How do I keep a sourdough starter alive?".to_owned(), starter.to_owned())];
+        exchanges.extend((1..=20).map(|day| {
+            let asked = format!("What is there to see in Lisbon on day {day} of our trip?");
+            (1, asked, format!("On day {day} take tram {day} to a museum in Lisbon."))
+        }));
+        let mut session = filed(&exchanges, call, workspace);
         for text in
             ["Back to the sourdough starter: does it survive in the fridge?", "And the sourdough starter in summer?"]
         {
@@ -2183,22 +2187,15 @@ mod tests {
         let options = Options::default();
         let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
         let workspace = &mut Workspace::default();
-        let mut session = Session::new("s", "", &options);
-        for (thread, ordinal, [asked, told]) in [
-            ("etcd", 0, ["How do I set up etcd for TLS?", "Create certificates and name them in etcd.conf."]),
-            ("etcd", 0, ["How long are the certificates valid?", "For one year."]),
-            ("dinner", 1, ["What shall I cook for six vegetarian guests?", "A lasagne or a mushroom risotto."]),
-            ("dinner", 1, ["How long does the lasagne take?", "Ninety minutes."]),
-            ("cat", 2, ["My cat sneezes all day. Should I worry?", "See a vet if it lasts."]),
-        ] {
-            for (role, content) in [(MessageRole::User, asked), (MessageRole::Assistant, told)] {
-                let told = session.append(role, content, Meta::default(), None, call, workspace).unwrap();
-                if let Appended::Turn(id) = told.appended {
-                    session.refile(id, ordinal, thread);
-                }
-            }
-        }
-        let mut filed = |locale: &str, text: &str| {
+        let exchanges = [
+            (0, "How do I set up etcd for TLS?", "Create certificates and name them in etcd.conf."),
+            (0, "How long are the certificates valid?", "For one year."),
+            (1, "What shall I cook for six vegetarian guests?", "A lasagne or a mushroom risotto."),
+            (1, "How long does the lasagne take?", "Ninety minutes."),
+            (2, "My cat sneezes all day. Should I worry?", "See a vet if it lasts."),
+        ];
+        let mut session = filed(&exchanges, call, workspace);
+        let mut goes_to = |locale: &str, text: &str| {
             let options = Options { locale: locale.into(), ..Options::default() };
             let (call, dry) =
                 (Call { options: &options, ..call }, CallOptions { dry_run: true, ..CallOptions::default() });
@@ -2210,7 +2207,7 @@ mod tests {
             ("Back to the lasagne", 1),
             ("Back to the cat: is it contagious?", 2),
         ] {
-            assert_eq!(filed("en", text), ordinal, "{text}");
+            assert_eq!(goes_to("en", text), ordinal, "{text}");
         }
         // Where no word tells the threads apart, the one that was left last is meant.
         for (locale, text) in [
@@ -2230,13 +2227,13 @@ mod tests {
             ("ru", "Давай вернёмся назад."),
             ("tr", "Önceki konuya dönelim."),
         ] {
-            assert_eq!(filed(locale, text), 1, "{text}");
+            assert_eq!(goes_to(locale, text), 1, "{text}");
         }
         // A word that both subjects have by chance does not hold back one that says it leaves.
-        assert_eq!(filed("en", "Different question: how long do eggs keep in the fridge?"), 3);
+        assert_eq!(goes_to("en", "Different question: how long do eggs keep in the fridge?"), 3);
         // A word of introduction is no return.
         for text in ["As for the weather?", "At the beginning of a race, what does the umpire say?"] {
-            assert_ne!(filed("en", text), 1, "{text}");
+            assert_ne!(goes_to("en", text), 1, "{text}");
         }
     }
 
@@ -2269,35 +2266,19 @@ mod tests {
         }
     }
 
-    /// A session of these turns, each in the thread given.
-    fn filed(turns: &[(u32, MessageRole, &str)], call: Call<'_>, workspace: &mut Workspace) -> Session {
-        let mut session = Session::new("s", "", call.options);
-        for (thread, role, content) in turns {
-            let told = session.append(*role, content, Meta::default(), None, call, workspace).unwrap();
-            if let Appended::Turn(id) = told.appended {
-                session.refile(id, *thread, ["tents", "bikes", "trains"][*thread as usize]);
-            }
-        }
-        session
-    }
-
     #[test]
     fn what_a_returning_turn_names_is_where_it_was_named() {
-        use MessageRole::{Assistant, User};
         let options = Options::default();
         let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
         let workspace = &mut Workspace::default();
-        let mut turns = vec![
-            (0, User, "Recommend me three tents for winter camping."),
-            (0, Assistant, "1. Hilleberg Nallo: light.\n2. Exped Venus: roomy.\n3. MSR Access: cheap."),
-            (1, User, "Which three road bikes are good for commuting?"),
-            (1, Assistant, "1. Trek Domane\n2. Giant Contend\n3. Canyon Endurace"),
+        let tents = "1. Hilleberg Nallo: light.\n2. Exped Venus: roomy.\n3. MSR Access: cheap.";
+        let bikes = "1. Trek Domane\n2. Giant Contend\n3. Canyon Endurace";
+        let mut exchanges = vec![
+            (0, "Recommend me three tents for winter camping.", tents),
+            (1, "Which three road bikes are good for commuting?", bikes),
         ];
-        for _ in 0..4 {
-            turns.push((1, User, "How heavy is that bike?"));
-            turns.push((1, Assistant, "The bike weighs ten kilograms."));
-        }
-        let mut session = filed(&turns, call, workspace);
+        exchanges.extend([(1, "How heavy is that bike?", "The bike weighs ten kilograms."); 4]);
+        let mut session = filed(&exchanges, call, workspace);
         let dry = CallOptions { dry_run: true, ..CallOptions::default() };
         let mut ask = |text: &str| session.assemble(text, None, &dry, None, call, workspace).unwrap().classification;
         let items = |of: &Classification| {
@@ -2318,17 +2299,14 @@ mod tests {
 
     #[test]
     fn an_action_is_answered_in_its_thread() {
-        use MessageRole::{Assistant, User};
         let options = Options::default();
         let call = Call { options: &options, counter: &Counter::Estimate, now: 0 };
         let workspace = &mut Workspace::default();
-        let turns = [
-            (0, User, "Write me a packing list for winter camping with tents."),
-            (0, Assistant, "Tent, stove, sleeping bag."),
-            (1, User, "Different question: recommend a road bike for commuting."),
-            (1, Assistant, "The Giant Contend."),
+        let exchanges = [
+            (0, "Write me a packing list for winter camping with tents.", "Tent, stove, sleeping bag."),
+            (1, "Different question: recommend a road bike for commuting.", "The Giant Contend."),
         ];
-        let mut session = filed(&turns, call, workspace);
+        let mut session = filed(&exchanges, call, workspace);
         let dry = CallOptions { dry_run: true, ..CallOptions::default() };
         let mut action = |session: &mut Session, text: &str| {
             let of = session.assemble(text, None, &dry, None, call, workspace).unwrap().classification;

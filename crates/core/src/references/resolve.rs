@@ -52,9 +52,19 @@ impl Context<'_> {
         Some(Mention { position, distance: self.log.len() - position, role: self.log.traits()[position].role() })
     }
 
+    /// True for the thread whose turns come first.
+    fn is_own(&self, thread: u32) -> bool {
+        self.thread == Some(thread)
+    }
+
     /// True for a turn of the thread.
     fn is_inside(&self, turn: u32) -> bool {
-        self.log.position(turn).is_some_and(|at| self.thread == Some(self.log.traits()[at].thread))
+        self.log.position(turn).is_some_and(|at| self.is_own(self.log.traits()[at].thread))
+    }
+
+    /// The first of the turns that is of the thread, else the first.
+    fn own_first<'t>(&self, mut turns: impl Iterator<Item = Turn<'t>> + Clone) -> Option<Turn<'t>> {
+        turns.clone().find(|turn| self.is_own(turn.thread)).or_else(|| turns.next())
     }
 
     /// True for a thing that is named and that only turns of other threads have named: "that bike", and not "these types *of eggs*"
@@ -69,7 +79,7 @@ impl Context<'_> {
         let mut threads = (false, false);
         for at in candidate.words.clone().chain(behind) {
             self.mentions.holders_of_word(at, self.log, |holder| {
-                let own = self.thread == Some(self.log.traits()[holder].thread);
+                let own = self.is_own(self.log.traits()[holder].thread);
                 threads = (threads.0 || own, threads.1 || !own && at == head);
             });
         }
@@ -383,13 +393,14 @@ fn ordinal(candidate: &Candidate, scene: &Scene<'_>) -> Option<Found> {
     if let Some(found) = rows_of_kind(candidate, selector, context) {
         return Some(found);
     }
-    let list = newest_list(candidate, selector, scene);
+    // "Would that bike carry the second tent?": the lists of tents are another thread's.
+    let foreign = context.is_foreign(candidate);
+    let list = newest_list(candidate, selector, foreign, scene);
     let tool = newest_rows(candidate, selector, context);
     let tool_is_newer = match (&list, &tool) {
         (Some((turn, list, _)), Some((entry, _))) => {
             let inline = u32::from(list.kind == EnumerationKind::Inline);
             // The thread's come first, then the newer: what came with a turn came after it, unless that listed something itself.
-            let foreign = context.is_foreign(candidate);
             let weigh = |turn: u32, of: u32| (!foreign && context.is_inside(turn), of);
             weigh(entry.turn, entry.turn) >= weigh(turn.id, turn.id.saturating_sub(inline))
         }
@@ -457,7 +468,7 @@ fn all_of(candidate: &Candidate, context: &Context<'_>) -> Option<Found> {
         turn.lists().any(|list| list.items.len() == n as usize && list.kind != EnumerationKind::Inline)
     };
     let turns = || context.log.turns().iter().rev();
-    let own = turns().filter(|turn| context.thread == Some(turn.thread)).take(REACH).find(listed);
+    let own = turns().filter(|turn| context.is_own(turn.thread)).take(REACH).find(listed);
     let turn = own.or_else(|| turns().take(REACH).find(listed));
     let entry = context.results().rev().find(|entry| entry.rows == n);
     if let Some(entry) = entry.filter(|entry| candidate.head.is_none() && turn.is_none_or(|turn| turn.id < entry.turn))
@@ -484,10 +495,12 @@ fn item_text(turn: &Turn<'_>, list: &Enumeration, number: u32) -> String {
 const LISTED: usize = 2 * REACH;
 
 /// Lists are weighed: one of the turn's thread is better, however old, newer is better, written out is better than commas in prose,
-/// an answer is better than a question, and what the turn says of the list should stand in it or in the question it answers.
+/// an answer is better than a question, and what the turn says of the list should stand in it or in the question it answers. The
+/// thread is no better for a `foreign` thing.
 fn newest_list<'a>(
     candidate: &Candidate,
     selector: &Selector,
+    foreign: bool,
     scene: &Scene<'a>,
 ) -> Option<(Turn<'a>, &'a Enumeration, Vec<u32>)> {
     let context = scene.context;
@@ -497,7 +510,7 @@ fn newest_list<'a>(
     let written = matches!(selector, Selector::Label(_))
         || candidate.head.is_none() && context.text.words()[candidate.words.start].tag == Tag::Number;
     let turns = context.log.turns();
-    let inside = |of: &Trait| context.thread == Some(of.thread);
+    let inside = |of: &Trait| context.is_own(of.thread);
     // Of the thread as many turns are looked at as of the log, however long ago they were said.
     let (length, mut own) = (turns.len(), 0);
     let reached = move |(at, of): &(usize, &Trait)| {
@@ -508,8 +521,6 @@ fn newest_list<'a>(
     let question = |at: usize| at.checked_sub(1).filter(|before| turns.at(*before).role == Role::User);
     let about = |at: usize| whole.share(at, question(at));
     let named = |at: usize| head.is_some_and(|word| scene.holds(word, at));
-    // "Would that bike carry the second tent?": the lists of tents are another thread's.
-    let foreign = context.is_foreign(candidate);
     let elsewhere = lists.clone().filter(|(_, of)| !inside(of)).map(|(at, _)| about(at)).fold(0.0, f32::max);
     let mut best: Option<(f32, Turn<'_>, &Enumeration, Vec<u32>)> = None;
     for (position, of) in lists {
@@ -722,16 +733,12 @@ fn action(candidate: &Candidate, scene: &Scene<'_>) -> Found {
     {
         return Found::at(ReferenceType::Action, Target::Turn(about), Reason::TopicTurn);
     }
-    let answers = || turns.iter().rev().filter(|turn| turn.role == Role::Assistant);
-    let last_answer = || answers().find(|turn| context.thread == Some(turn.thread)).or_else(|| answers().next());
-    if told && let Some(answer) = last_answer() {
+    let answers = turns.iter().rev().filter(|turn| turn.role == Role::Assistant);
+    if told && let Some(answer) = context.own_first(answers) {
         return Found::at(ReferenceType::Action, Target::Turn(answer.id), Reason::LastAction);
     }
-    let requests = || turns.iter().rev().filter(|turn| turn.role == Role::User && turn.request);
-    let asked = requests()
-        .find(|turn| context.thread == Some(turn.thread))
-        .or_else(|| requests().next())
-        .or_else(|| context.log.last(Role::User));
+    let requests = turns.iter().rev().filter(|turn| turn.role == Role::User && turn.request);
+    let asked = context.own_first(requests).or_else(|| context.log.last(Role::User));
     let Some(asked) = asked else { return Found::nothing(ReferenceType::Action, Reason::NoAntecedent) };
     let answers_it =
         |turn: &Turn<'_>| turn.id > asked.id && turn.role == Role::Assistant && turn.thread == asked.thread;

@@ -157,7 +157,7 @@ impl Open {
 }
 
 /// The list of these items, if there are two at least.
-fn counted_list(source: &str, kind: EnumerationKind, starts: Vec<Start>) -> Option<Enumeration> {
+fn list_of(source: &str, kind: EnumerationKind, starts: Vec<Start>) -> Option<Enumeration> {
     let list = Open { kind, first: u16::from(kind != EnumerationKind::Bulleted), indent: 0, starts };
     (list.starts.len() > 1).then(|| list.finish(source))
 }
@@ -374,7 +374,7 @@ fn inline_numbers(source: &str) -> Option<Enumeration> {
         }
         at += 1;
     }
-    counted_list(source, EnumerationKind::Numbered, starts)
+    list_of(source, EnumerationKind::Numbered, starts)
 }
 
 /// `Step 1: … Step 2: …` and `(i) … (ii) …` inside running text.
@@ -390,7 +390,7 @@ fn inline_labels(source: &str) -> Option<Enumeration> {
             starts.push(Start::new(at, at + len));
         }
     }
-    counted_list(source, EnumerationKind::Numbered, starts)
+    list_of(source, EnumerationKind::Numbered, starts)
 }
 
 /// Headings of the highest level that has several.
@@ -399,13 +399,13 @@ fn headings(source: &str) -> Option<Enumeration> {
         .filter_map(|line| {
             let text = source[line.clone()].trim_start_matches('#');
             let level = line.len() - text.len();
-            let body = text.strip_prefix(' ')?.trim_start();
+            let body = text.strip_prefix(' ')?;
             (1..=6).contains(&level).then(|| (level, Start::new(line.start, line.end - body.len())))
         })
         .collect();
     let several = |level: &usize| found.iter().filter(|(other, _)| other == level).count() > 1;
     let level = (1..=6).find(several)?;
-    counted_list(
+    list_of(
         source,
         EnumerationKind::Bulleted,
         found.iter().filter(|(other, _)| *other == level).map(|(_, start)| *start).collect(),
@@ -425,7 +425,7 @@ fn bare_lines(source: &str) -> Option<Enumeration> {
             }
         }
         let run = runs.into_iter().find(|run| run.len() >= LEAST)?;
-        counted_list(source, EnumerationKind::Bulleted, run)
+        list_of(source, EnumerationKind::Bulleted, run)
     })
 }
 
@@ -456,11 +456,10 @@ fn native_inline(source: &str) -> Option<Enumeration> {
             _ => None,
         };
         if let Some((_, len)) = mark.filter(|(value, _)| usize::from(*value) == starts.len() + 1) {
-            let body = &source[at + len..];
-            starts.push(Start::new(at, source.len() - body.trim_start().len()));
+            starts.push(Start::new(at, at + len));
         }
     }
-    counted_list(source, EnumerationKind::Numbered, starts)
+    list_of(source, EnumerationKind::Numbered, starts)
 }
 
 /// "First, … Second, … Finally, …": ordinals that open a clause, in sequence.
