@@ -172,10 +172,11 @@ const fn roman(kind: EnumerationKind, label: u16) -> Option<u16> {
     }
 }
 
-/// The last item ends at the first blank line, or with the text.
+/// The last item ends at the first blank line behind what it says, or with the text.
 fn last_item_end(source: &str, body: usize) -> usize {
-    let rest = &source[body..];
-    rest.find("\n\n").or_else(|| rest.find("\r\n\r\n")).map_or(source.len(), |at| body + at)
+    let rest = source[body..].trim_start();
+    let begun = source.len() - rest.len();
+    rest.find("\n\n").or_else(|| rest.find("\r\n\r\n")).map_or(source.len(), |at| begun + at)
 }
 
 fn marker(source: &str, line: &Range<usize>) -> Option<Marked> {
@@ -658,6 +659,7 @@ mod tests {
             "**Option 1**: tea\n**Option 2**: milk\n**Option 3**: water",
             "Option A – tea\nOption B – milk\nOption C – water",
             "### Day 1\ntea\n\n### Day 2\nmilk\n\n### Day 3\nwater",
+            "### Day 1\n\ntea\n\n### Day 2\n\nmilk\n\n### Day 3\n\nwater",
             "## tea\n## milk\n## water",
             "tea\nmilk\nwater",
         ] {
