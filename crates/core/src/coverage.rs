@@ -96,3 +96,18 @@ fn depth(answer: &str) -> f32 {
         _ => 0.90,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_back_is_not_covered() {
+        let mut coverage = Coverage::default();
+        for turn in [1, 3, 5] {
+            coverage.add(turn, "Clients use port 2379.");
+        }
+        coverage.rewind(3);
+        assert_eq!(coverage.entries.iter().map(|(turn, _)| *turn).collect::<Vec<_>>(), [1]);
+    }
+}
